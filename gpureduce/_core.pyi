@@ -119,7 +119,8 @@ def normalize(
     destination: Destination,
 ) -> Any: ...
 
-# `offsets`: of the segments, then `permuted_rows` row numbers (0: elements are in order).
+# `offsets`: of the segments, then `permuted_rows` row numbers (0: elements are in order). `path` is a
+# gr_segments_path of csrc/segments/segments.h: the kernels, which all give the same bits.
 def segments(
     *,
     a: object,
@@ -129,6 +130,7 @@ def segments(
     permuted_rows: int,
     ddof: float,
     destination: Destination,
+    path: int = 0,
 ) -> Any: ...
 
 # Exact sums or means of rows by label; NotImplemented where there are no kernels for it. `path` is a

@@ -42,7 +42,9 @@ static gr_status time_rounds(gr_device *device, const gr_program *program, const
      * captured. */
     if (status == GR_OK && launches[0].library != NULL)
         status = backend->launch(backend, &launches[0], NULL, error);
-    if (status == GR_OK)
+    if (total == 0) /* memsets alone, which are not measured */
+        memset(microseconds, 0, timing->repeats * sizeof *microseconds);
+    else if (status == GR_OK)
         status = backend->time(backend, launches, total, timing->repeats, microseconds, error);
     for (size_t i = 0; status == GR_OK && i < timing->repeats; ++i)
         microseconds[i] *= (double)each; /* from the mean time per launch to the time per execution */

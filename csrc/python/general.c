@@ -163,7 +163,8 @@ PyObject *py_plan_general(PyObject *module, PyObject *args) {
     py_call now;
     py_call_init(&now, state);
     PyObject *list = parse_call(state, all, &now) < 0 ? NULL : PyList_New(0);
-    for (size_t i = 0; list != NULL && i < now.reduction.plan.count; ++i) {
+    const size_t launches = gr_reduction_is_only_position(&now.reduction) ? 0 : now.reduction.plan.count;
+    for (size_t i = 0; list != NULL && i < launches; ++i) {
         const gr_general_launch *launch = &now.reduction.plan.launches[i];
         char entry[GR_KERNEL_NAME_BYTES];
         gr_reduction_general_entry(&now.reduction, i, entry);

@@ -33,6 +33,7 @@ static void init(segments_call *self, py_state *state) {
     self->job.as_array = true;
     self->segments.permuted_rows = 0;
     self->segments.ddof = 0;
+    self->segments.path = GR_SEGMENTS_ANY;
     self->cut = self->labels = NULL;
     self->path = GR_GROUPS_ANY;
     self->by_label = false;
@@ -423,14 +424,19 @@ static int parse_offsets(segments_call *self, PyObject *value, Py_ssize_t permut
 }
 
 PyObject *py_segments(PyObject *module, PyObject *args, PyObject *named) {
-    static char *names[] = {"a", "op", "axis", "offsets", "permuted_rows", "ddof", "destination", NULL};
+    static char *names[] = {"a",    "op",          "axis", "offsets", "permuted_rows",
+                            "ddof", "destination", "path", NULL};
     PyObject *a, *op, *offsets, *destination, *result = NULL;
     Py_ssize_t axis, permuted_rows;
+    int path = GR_SEGMENTS_ANY;
     segments_call self;
     init(&self, PyModule_GetState(module));
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OOnOndO", names, &a, &op, &axis, &offsets, &permuted_rows,
-                                     &self.segments.ddof, &destination))
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OOnOndO|i", names, &a, &op, &axis, &offsets,
+                                     &permuted_rows, &self.segments.ddof, &destination, &path))
         return NULL;
+    if (path < 0 || path >= GR_SEGMENTS_PATHS)
+        return PyErr_Format(PyExc_ValueError, "path: expected 0 to %d, got %d", GR_SEGMENTS_PATHS - 1, path);
+    self.segments.path = (gr_segments_path)path;
     if (parse_elements(&self, a, op, axis) > 0 && parse_offsets(&self, offsets, permuted_rows) == 0 &&
         py_job_parse_destination(&self.job, destination) == 0 && py_job_check_overlap(&self.job, "a") == 0)
         result = py_job_run(&self.job, work, &self);

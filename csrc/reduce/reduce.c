@@ -72,8 +72,18 @@ void gr_reduction_general_entry(const gr_reduction *self, size_t pass, char entr
     gr_kernel_name(entry, parts);
 }
 
+bool gr_reduction_is_only_position(const gr_reduction *self) {
+    return (self->op == GR_OP_argmin || self->op == GR_OP_argmax) && self->plan.reduced_count == 1 &&
+           !self->layout.has_second;
+}
+
 static void plan_general(const gr_reduction *self, const gr_device_caps *caps, gr_program *program) {
     const size_t result_bytes = gr_reduction_result_bytes(self);
+    if (gr_reduction_is_only_position(self)) {
+        gr_program_clear(
+            program, gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)self->plan.results * result_bytes));
+        return;
+    }
     program->result_bytes = gr_dtypes[gr_op_result(self->op, self->dtype)].item_bytes;
     gr_general_operands operands = {
         .in = gr_program_input(program, 0),

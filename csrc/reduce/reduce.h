@@ -25,6 +25,9 @@ size_t gr_reduction_result_bytes(const gr_reduction *reduction); /* per result *
 /* Writes the name of the general kernel of a pass. */
 void gr_reduction_general_entry(const gr_reduction *reduction, size_t pass, char entry[GR_KERNEL_NAME_BYTES]);
 
+/* Whether each result is the position of the only element of its row: 0, which a memset writes. */
+bool gr_reduction_is_only_position(const gr_reduction *reduction);
+
 /* Plans the program of a gr_reduction that has at least one result. */
 gr_planner gr_reduction_plan;
 

@@ -34,6 +34,7 @@ enum {
     GR_SEGMENT_ANY = 8,       /* Results are whether the sum is not 0. */
     GR_SEGMENT_ALL = 16,      /* Results are whether the sum is the number of elements. */
     GR_SEGMENT_SKIP_NAN = 32, /* NaNs do not count; with GR_SEGMENT_BOOL, other elements do. */
+    GR_SEGMENT_BY_BLOCK = 64, /* segment_short: a block has one segment; else each warp has. */
 };
 
 /* Segmented reduction by merge path (Merrill and Garland). Lines have `length` rows of `inner` columns.
@@ -99,7 +100,12 @@ typedef struct gr_stream_params {
     uint8_t empty_result[16];
 } gr_stream_params;
 
-enum { GR_LOST_SUMS_THREADS = 256 }; /* per block */
+enum {
+    GR_LOST_SUMS_THREADS = 256, /* per block */
+    GR_SHORT_SUMS_MAX_ROWS =
+        8192, /* of a segment that a block of segment_short adds up, if segment_lost follows
+               */
+};
 
 /* Sums that the segment kernels lost: their exponents lie so far apart that registers do not hold them
    exactly. A complex element is two columns. */
@@ -117,6 +123,7 @@ typedef struct gr_lost_sums_params {
     uint64_t counts;                                 /* as above */
     uint32_t components;                             /* per element: 2 if complex */
     uint32_t flags;
+    uint8_t empty_result[16]; /* segment_short: the result of an empty segment */
 } gr_lost_sums_params;
 
 enum { GR_SEGMENT_VARIANCE_THREADS = 256 }; /* per block */

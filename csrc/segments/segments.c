@@ -18,6 +18,10 @@ enum {
     TILES_PER_BLOCK = 4, /* tiles per resident block; with fewer, tiles are smaller */
     LOST_BYTES = 64,     /* of the words of lost sums */
     LOST_ROWS_PER_BLOCK = 8192,
+    FEW_ROWS = 1 << 16,      /* rows that one block adds up as fast as all blocks stream them */
+    SHORT_ROWS = 1 << 21,    /* rows up to which segments of few rows are not streamed */
+    SHORT_SEGMENT = 1 << 12, /* mean rows of such segments */
+    WARP_ROWS = 256,         /* mean rows of a segment for which a warp is enough */
 };
 
 /* Blocks that the reference device holds at once. */
@@ -203,15 +207,18 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of,
         gr_program_relocate(program, offsetof(gr_segment_variance_params, counts), operands[COUNTS]);
 }
 
-/* Appends the step that adds up lost sums. */
-static void plan_lost_sums(const gr_segments *self, const uint32_t operands[OPERANDS], uint32_t lost,
-                           const gr_device_caps *caps, gr_program *program) {
+/* The dtype of the components, by which kernels of exact sums are named. */
+static const char *component_name(gr_dtype dtype) {
     static const char *const names[GR_DTYPE_COUNT] = {
         [GR_DTYPE_f32] = "f32",   [GR_DTYPE_f64] = "f64", [GR_DTYPE_f16] = "f16",
         [GR_DTYPE_bf16] = "bf16", [GR_DTYPE_c64] = "f32", [GR_DTYPE_c128] = "f64"};
+    return names[dtype];
+}
+
+static gr_lost_sums_params lost_sums_params_of(const gr_segments *self) {
     const uint32_t components = gr_dtype_is_complex(self->dtype) ? 2 : 1;
     const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes / components;
-    const gr_lost_sums_params params = {
+    gr_lost_sums_params params = {
         .permutation = self->permuted_rows > 0 ? self->segments + 1 : 0,
         .rows = self->permuted_rows > 0 ? self->permuted_rows : self->length,
         .results = self->lines * self->segments * self->inner * components,
@@ -223,8 +230,36 @@ static void plan_lost_sums(const gr_segments *self, const uint32_t operands[OPER
         .components = components,
         .flags = segment_kernels[self->op].flags,
     };
-    const bool wide = item == sizeof(double);
-    const uint32_t state_bytes = (wide ? GR_EXACT_WIDE_WORDS : GR_EXACT_NARROW_WORDS) * 8;
+    memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
+    return params;
+}
+
+/* Bytes of a state of all exponents. */
+static uint32_t state_bytes_of(gr_dtype dtype) {
+    const bool wide = dtype == GR_DTYPE_f64 || dtype == GR_DTYPE_c128;
+    return (wide ? GR_EXACT_WIDE_WORDS : GR_EXACT_NARROW_WORDS) * 8;
+}
+
+static void name_lost_sums(const gr_segments *self, const char *kernel, const gr_device_caps *caps,
+                           gr_step *step) {
+    step->block[0] = GR_LOST_SUMS_THREADS;
+    step->pdl = caps->capability >= GR_HOPPER;
+    step->kernel.owner = gr_ops[self->op].name;
+    GR_KERNEL_NAME(step->kernel.file, "segment_", kernel);
+    GR_KERNEL_NAME(step->kernel.entry, "segment_", kernel, "_", component_name(self->dtype));
+}
+
+static void relocate_lost_sums(gr_program *program, const uint32_t operands[OPERANDS]) {
+    gr_program_relocate(program, offsetof(gr_lost_sums_params, in), operands[IN]);
+    gr_program_relocate(program, offsetof(gr_lost_sums_params, offsets), operands[OFFSETS]);
+    gr_program_relocate(program, offsetof(gr_lost_sums_params, out), operands[OUT]);
+}
+
+/* Appends the step that adds up lost sums. */
+static void plan_lost_sums(const gr_segments *self, const uint32_t operands[OPERANDS], uint32_t lost,
+                           const gr_device_caps *caps, gr_program *program) {
+    const gr_lost_sums_params params = lost_sums_params_of(self);
+    const uint32_t state_bytes = state_bytes_of(self->dtype);
     /* Blocks that share a result: where there are few of them, of many rows. */
     const uint64_t parts = gr_min(params.rows / params.segments / LOST_ROWS_PER_BLOCK,
                                   resident_blocks() / gr_min(params.results, resident_blocks() + 1));
@@ -238,14 +273,8 @@ static void plan_lost_sums(const gr_segments *self, const uint32_t operands[OPER
             program, offsetof(gr_lost_sums_params, states),
             gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)params.results * state_bytes));
     }
-    step->block[0] = GR_LOST_SUMS_THREADS;
-    step->pdl = caps->capability >= GR_HOPPER;
-    step->kernel.owner = gr_ops[self->op].name;
-    GR_KERNEL_NAME(step->kernel.file, "segment_lost");
-    GR_KERNEL_NAME(step->kernel.entry, "segment_lost_", names[self->dtype]);
-    gr_program_relocate(program, offsetof(gr_lost_sums_params, in), operands[IN]);
-    gr_program_relocate(program, offsetof(gr_lost_sums_params, offsets), operands[OFFSETS]);
-    gr_program_relocate(program, offsetof(gr_lost_sums_params, out), operands[OUT]);
+    name_lost_sums(self, "lost", caps, step);
+    relocate_lost_sums(program, operands);
     if (needs_counts(self->op))
         gr_program_relocate(program, offsetof(gr_lost_sums_params, counts), operands[COUNTS]);
     gr_program_relocate(program, offsetof(gr_lost_sums_params, lost), lost);
@@ -312,6 +341,38 @@ static gr_stream_params stream_params_of(const gr_segments *self, bool exact) {
     params.inverse_ranges = 1 / (double)params.line_ranges;
     params.ends_per_range = (double)self->segments / (double)params.line_ranges;
     return params;
+}
+
+/* Whether a warp or a block for each segment of an exact sum takes less time than the stream of all rows:
+   few rows, or segments that are short on average. */
+static bool are_short(const gr_segments *self) {
+    return self->path == GR_SEGMENTS_ANY && self->lines * self->segments <= GR_MAX_GRID &&
+           (self->length <= FEW_ROWS ||
+            (self->length <= SHORT_ROWS && self->length / self->segments <= SHORT_SEGMENT));
+}
+
+/* Appends a warp or a block for each segment. A block does not add up more than GR_SHORT_SUMS_MAX_ROWS rows
+   of a larger array, whose segments may differ in length: they are for the step of lost sums. */
+static void plan_short(const gr_segments *self, const gr_device_caps *caps, gr_program *program) {
+    gr_lost_sums_params params = lost_sums_params_of(self);
+    const bool by_block = self->length / self->segments > WARP_ROWS, left = self->length > FEW_ROWS;
+    const uint32_t warps = GR_LOST_SUMS_THREADS / 32;
+    const uint32_t operands[OPERANDS] = {
+        gr_program_input(program, 0), gr_program_input(program, 1),
+        gr_program_buffer(program, GR_BUFFER_OUTPUT,
+                          (size_t)params.results * gr_dtypes[self->dtype].item_bytes),
+        0};
+    const uint32_t lost = left ? gr_program_buffer(program, GR_BUFFER_ZEROED, LOST_BYTES) : 0;
+    params.flags |= by_block ? GR_SEGMENT_BY_BLOCK : 0;
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = (uint32_t)gr_ceil_div(params.results, by_block ? 1 : warps);
+    step->shared_bytes = warps * state_bytes_of(self->dtype);
+    name_lost_sums(self, "short", caps, step);
+    relocate_lost_sums(program, operands);
+    if (left) {
+        gr_program_relocate(program, offsetof(gr_lost_sums_params, lost), lost);
+        plan_lost_sums(self, operands, lost, caps, program);
+    }
 }
 
 static void plan_streams(const gr_segments *self, value_kind by, const gr_device_caps *caps,
@@ -413,6 +474,10 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     }
     const gr_device_caps *caps = &device->backend->info.caps;
     const value_kind by = value_kind_of(self->op, self->dtype);
+    if (can_stream(self, by) && is_exact_sum(self->op, by) && are_short(self)) {
+        plan_short(self, caps, program);
+        return;
+    }
     if (can_stream(self, by)) {
         plan_streams(self, by, caps, program);
         return;

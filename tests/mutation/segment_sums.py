@@ -5,7 +5,8 @@ from mutants import INCLUDE, Mutant
 FOLDER = INCLUDE + "segments/"
 SUMS, VALUES = FOLDER + "exact_sums.cuh", FOLDER + "values.cuh"
 STREAMS, TILES = FOLDER + "row_streaming.cuh", FOLDER + "segments.cuh"
-LOST = "cuda_kernels/segments/auto/segment_lost.cu"
+LOST = FOLDER + "lost_sums.cuh"
+SHORT = "cuda_kernels/segments/auto/segment_short.cu"
 PLAN = "csrc/segments/segments.c"
 PYTHON = "gpureduce/_segments/segment_plan.py"
 
@@ -19,6 +20,22 @@ def nans(words):
 
 
 MUTANTS = (
+    Mutant(
+        "errors that two doubles do not hold are dropped from sums of few rows",
+        SHORT,
+        "ShortSums",
+        "exact = exact && second.error == 0;",
+        "exact = exact && second.error == second.error;",
+        sums("random_calls or far_exponents"),
+    ),
+    Mutant(
+        "the kernel of lost sums is not told of a long segment that is left to it",
+        SHORT,
+        "ShortSums",
+        "        mark_lost(p.lost);\n",
+        "",
+        sums("long_segments_among"),
+    ),
     Mutant(
         "a sum that three doubles do not hold is not lost",
         SUMS,
@@ -143,7 +160,7 @@ MUTANTS = (
         "a warp keeps the state of the segment before",
         LOST,
         "LostSums",
-        "            clear(state, lane, 32);\n",
+        "        clear(state, lane, 32);\n",
         "",
         sums("lengths"),
     ),

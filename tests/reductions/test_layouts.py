@@ -34,6 +34,19 @@ def test_every_share_of_the_work(shape, axis, order, device, some):
         np.testing.assert_array_equal(function(array, axis=axis, device=device, **options), wanted)
 
 
+@pytest.mark.parametrize("op", [gpureduce.argmin, gpureduce.argmax])
+def test_positions_along_an_axis_of_length_one(op, device):
+    """Each position is 0, of a NaN as well; a memset writes them."""
+    a = np.full((3, 1, 50), np.nan, np.float32)
+    for view in (a, a[:, :, ::2], a[::-1].transpose(2, 1, 0)):
+        got = op(view, axis=1, device=device)
+        assert got.dtype == np.int64 and got.shape == (view.shape[0], view.shape[2]) and not got.any()
+    out = np.full((3, 1, 50), 7)
+    assert op(a, axis=1, keepdims=True, out=out, device=device) is out and not out.any()
+    there = gpureduce.to_device(a, device)
+    assert not op(there, axis=1).numpy().any()
+
+
 @pytest.mark.parametrize("axes", [(0, 2), (1, 3), (0, 1, 3), (2,), (3, 0)])
 def test_axes_that_do_not_merge(axes, device):
     a = data((60, 5, 70, 6)).astype(np.int64)

@@ -78,8 +78,25 @@ def test_random_calls(device):
             there, bounds = a, offsets
             if rng.random() < 0.5:
                 there, bounds = gpureduce.to_device(a, device), gpureduce.to_device(offsets, device)
-            check(quietly(partial(gpureduce.segment_reduce, there, bounds, op, device=device)), want, note)
+            call = partial(gpureduce.segment_reduce, there, bounds, op, device=device)
+            if rng.random() < 0.5:
+                call = partial(by_streams, a, offsets, op, device)
+            check(quietly(call), want, note)
             a = a[shuffled_rows(rng, offsets, rows)]
+
+
+def by_streams(a, offsets, op, device):
+    """Return sums of segments along the first axis without the kernel of few rows."""
+    kind = gpureduce._core.SIM if device == "sim" else gpureduce._core.CUDA
+    more = {"permuted_rows": 0, "ddof": 0, "destination": (None, kind, 0, 0), "path": 1}
+    return gpureduce._core.segments(a=a, op=op, axis=0, offsets=np.asarray(offsets), **more)
+
+
+def both(a, offsets, op="sum", device=None):
+    """Return sums of segments, once the stream has given the same bits as the kernel of few rows."""
+    got = gpureduce.segment_reduce(a, offsets, op, device=device)
+    check(by_streams(a, offsets, op, device), got, "stream_sum")
+    return got
 
 
 def by_each_path(a, offsets, labels, op, device):
@@ -88,7 +105,8 @@ def by_each_path(a, offsets, labels, op, device):
     two, backwards = np.stack([a, a], -1), np.arange(len(a))[::-1]
     more = {"op": op, "device": device}
     return {
-        "stream_sum": lambda: gpureduce.segment_reduce(a, offsets, **more),
+        "segment_short": lambda: gpureduce.segment_reduce(a, offsets, **more),
+        "stream_sum": lambda: by_streams(a, offsets, op, device),
         "segment_sum": lambda: gpureduce.segment_reduce(two, offsets, **more)[:, 1],
         "group_window": lambda: gpureduce.group_reduce(a, labels, num_groups=segments, **more),
         "group_planes": lambda: gpureduce.group_reduce(
@@ -144,7 +162,7 @@ def test_far_exponents_in_segments_of_all_lengths(device):
         near = rng.standard_normal(len(labels)).astype(dtype)
         for op in ("sum", "mean"):
             for a in (far, near, far):
-                got = gpureduce.segment_reduce(a, offsets, op, device=device)
+                got = both(a, offsets, op, device=device)
                 want = expected(a, labels, len(lengths), op, 0)
                 check(quietly(lambda got=got: got), want, f"{name} {op}")
 
@@ -162,7 +180,7 @@ def test_far_exponents_in_few_long_segments(name, device):
         for op in ("sum", "mean"):
             want = expected(a, labels, len(offsets) - 1, op, 0)
             for _ in range(2):
-                got = gpureduce.segment_reduce(a, offsets, op, device=device)
+                got = both(a, offsets, op, device=device)
                 check(got, want, f"{name} {op} {offsets}")
 
 
@@ -171,9 +189,9 @@ def test_cancellation_over_all_exponents(device):
     powers = 2.0 ** np.arange(-1000, 1000, 7)
     a = np.concatenate([powers, [2.0**-1074], -powers])
     for shift in (0, 1, 31):
-        got = gpureduce.segment_reduce(np.roll(a, shift), [0, len(a)], device=device)
+        got = both(np.roll(a, shift), [0, len(a)], device=device)
         assert got.tolist() == [2.0**-1074]
-        mean = gpureduce.segment_reduce(np.roll(a, shift) * 4, [0, len(a)], "mean", device=device)
+        mean = both(np.roll(a, shift) * 4, [0, len(a)], "mean", device=device)
         assert mean.tolist() == [float(Fraction(4, len(a)) * Fraction(2.0**-1074))]
 
 
@@ -183,7 +201,7 @@ def test_sums_that_overflow_on_the_way(device):
     a = np.array([most, most, -most, most, most, math.inf, -most, math.inf, -math.inf, 1, math.nan])
     offsets = [0, 3, 5, 7, 9, 11]
     want = [most, math.inf, math.inf, math.nan, math.nan]
-    got = quietly(lambda: gpureduce.segment_reduce(a, offsets, device=device))
+    got = quietly(lambda: both(a, offsets, device=device))
     np.testing.assert_array_equal(got, want)
 
 
@@ -194,7 +212,7 @@ def test_batches_of_a_lane(device):
         a[2048:] = -1  # what is left are the small elements of the first half
         a[1:2048:16] = np.float32(2.0**-apart * (1 + 2.0**-23))
         a[2049::16] = 0
-        got = gpureduce.segment_reduce(a, [0, 4096], device=device)
+        got = both(a, [0, 4096], device=device)
         assert got[0] == np.float32(math.fsum(a.astype(float))), apart
 
 
@@ -219,7 +237,7 @@ def test_exponents_of_a_batch(name, device):
             a[begin + 2 * half : end] = 2.0**-apart * (1 + 2.0 ** (1 - precision) * rng.integers(0, 2))
         a = a[shuffled_rows(rng, offsets, 4096)].astype(dtype)
         want = expected(a, labels, len(offsets) - 1, "sum", 0)
-        check(gpureduce.segment_reduce(a, offsets, device=device), want, f"{name} {apart}")
+        check(both(a, offsets, device=device), want, f"{name} {apart}")
 
 
 def test_subnormal_numbers_are_far_from_others(device):
@@ -228,7 +246,7 @@ def test_subnormal_numbers_are_far_from_others(device):
     for place, x in enumerate((1, -1, 2.0**-1074, 0, part, -part)):
         a[place::64] = x
     offsets = np.arange(0, 4097, 64)
-    got = gpureduce.segment_reduce(a, offsets, device=device)
+    got = both(a, offsets, device=device)
     assert got.tolist() == [2.0**-1074] * 64
 
 
@@ -240,28 +258,49 @@ def test_means_of_integers_are_exact(device):
     for name in ("int64", "uint64"):
         info = np.iinfo(name)
         a = np.array([info.max, info.max, info.max - 1, info.min, info.min, 2**53 + 1, 2**53 + 3], name)
-        got = gpureduce.segment_reduce(a, [0, 3, 5, 6, 7], "mean", device=device)
+        got = both(a, [0, 3, 5, 6, 7], "mean", device=device)
         sums = [3 * info.max - 1, 2 * info.min, 2**53 + 1, 2**53 + 3]
         want = [float(Fraction(x, n)) for x, n in zip(sums, (3, 2, 1, 1), strict=True)]
         assert got.tolist() == want
 
 
-@pytest.mark.parametrize(("columns", "kernel"), [(1, "stream_sum_real"), (2, "segment_sum_real")])
-def test_kernels_of_the_paths(columns, kernel):
-    """One column is streamed, several are tiles; then lost sums are looked for. No kernel has a race."""
+@pytest.mark.parametrize(
+    ("columns", "path", "names"),
+    [
+        (1, 0, ["segment_short_f32"]),
+        (1, 1, ["stream_sum_real", "segment_lost_f32"]),
+        (2, 0, ["segment_sum_real", "segment_lost_f32"]),
+    ],
+)
+def test_kernels_of_the_paths(columns, path, names):
+    """Few rows take one launch; others are streams or tiles, then lost sums. No kernel has a race."""
     a, offsets = np.ones((9000, columns), np.float32), np.arange(4) * 3000
     a[::3000], a[3001] = 2.0**120, 2.0**-120
     a = a[:, 0] if columns == 1 else a
 
     def call(device):
         destination = (None, device, 0, 0)
-        more = {"permuted_rows": 0, "ddof": 0, "destination": destination}
+        more = {"permuted_rows": 0, "ddof": 0, "destination": destination, "path": path}
         return gpureduce._core.segments(a=a, op="sum", axis=0, offsets=offsets, **more)
 
     _, launches, problem = observe(call, True)
     kernels = kernel_profiles(launches, "", 0)
     assert problem is None and all(each.races == () for each in kernels)
-    assert [each.name for each in kernels][-2:] == [kernel, "segment_lost_f32"]
+    assert [each.name for each in kernels][-len(names) :] == names
+
+
+@pytest.mark.parametrize("segments", [40, 400])
+def test_long_segments_among_short_ones(segments, device):
+    """A warp or a block leaves segments of many rows of a large array to the kernel of lost sums."""
+    rng = np.random.default_rng(15)
+    rows = 70_000
+    cuts = np.sort(rng.choice(2000, segments - 2, False))
+    offsets = np.concatenate([[0], cuts, [2000 + 9000, rows]])
+    a = rng.standard_normal(rows).astype(np.float32)
+    a[5000] = 2.0**100
+    got = both(a, offsets, "sum", device)
+    want = [math.fsum(a[i:j].astype(float)) for i, j in itertools.pairwise(offsets.tolist())]
+    assert np.array_equal(got, np.float32(want))
 
 
 def test_sums_of_integers_that_do_not_fit(device):

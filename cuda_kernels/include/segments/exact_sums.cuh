@@ -230,9 +230,10 @@ template <class T> __device__ T quiet_nan(unsigned payload) {
         return __ushort_as_bfloat16(uint16_t(0x7fc0 + payload));
 }
 
+// `lost`: the address of the word of gr_lost_sums_params; 0: the caller looks at the result.
 inline __device__ double mark_lost(uint64_t lost) {
     auto *word = reinterpret_cast<uint32_t *>(lost);
-    if (*reinterpret_cast<volatile uint32_t *>(word) == 0)
+    if (word != nullptr && *reinterpret_cast<volatile uint32_t *>(word) == 0)
         atomicOr(word, 1u);
     return quiet_nan<double>(lost_payload);
 }
@@ -293,7 +294,9 @@ struct ExactResults {
                                                 : to_odd(quotient, fma(-quotient, double(count), s.high));
     }
     template <class Sum> __device__ void put(uint64_t index, const Sum &sum, int64_t count) const {
-        const double x = rounded(sum, count);
+        store(index, rounded(sum, count));
+    }
+    __device__ void store(uint64_t index, double x) const {
         if (to == SEGMENT_f64)
             reinterpret_cast<double *>(out)[index] = x;
         else if (to == SEGMENT_f32)
