@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# A learner's first hour, without a GPU: tests/tools/first_hour.sh [python]
-# A whole program in the style of textbooks, run as it is, and with its race between blocks found and mended (with nvcc);
+# A learner's first hour, without a GPU: tests/tools/first_hour.sh [python [folder of published programs]]
+# Programs of a folder as printed, such as cuda-kernels/reduce of BBuf/how-to-optim-algorithm-in-cuda; a whole program
+# in the style of textbooks, run as it is, and with its race between blocks found and mended (with nvcc);
 # a kernel of one's own with a race, which is found and mended; a rung as a file by itself; an exercise, of which an
 # answer that is nearly right is refused for its reason, and the right one is not. The package must be installed, with
 # its extra nvrtc. tests/ has the details; this, that they go together.
 set -euo pipefail
-python=${1:-python3}
+python=${1:-python3} published=${2:+$(realpath "$2")}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -21,6 +22,11 @@ refuses() { # a text, a command
     echo "refused: $1"
 }
 takes() { "${@:2}" >said 2>&1 || { cat said && exit 1; } && says "$1" && echo "taken: $1"; }
+
+for program in ${published:+"$published"/*.cu}; do
+    gpureduce run "$program" >said 2>&1 || { cat said && exit 1; }
+    echo "as printed: ${program##*/}"
+done
 
 cat >program.cu <<'CUDA'
 #include <cstdio>
