@@ -109,6 +109,7 @@ SECTIONS = {
             "exact-sums",
             "variance",
             "norms",
+            "softmax-and-norms",
             "order-statistics",
             "scans-and-segments",
             "groups",
