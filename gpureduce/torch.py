@@ -27,6 +27,7 @@ from numpy.typing import DTypeLike
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._torch import operators, torch
+from gpureduce._torch.group_softmax import group_log_softmax, group_softmax
 from gpureduce._torch.invariant import batch_invariant
 from gpureduce._torch.kernels import BY_NAME, NAMES, is_whole
 from gpureduce._torch.normalized import layer_norm, log_softmax, rms_norm, softmax
@@ -54,6 +55,8 @@ __all__ = [
     "count_nonzero",
     "deterministic",
     "dot",
+    "group_log_softmax",
+    "group_softmax",
     "index_add",
     "layer_norm",
     "log_softmax",

@@ -51,7 +51,7 @@ def _check_same(a: torch.Tensor, other: Any, name: str, of: str) -> None:
         raise TypeError(f"{name}: must be in the same memory as {of}, on {a.device}, not on {other.device}")
 
 
-def _check_integers(a: torch.Tensor, index: Any, name: str, of: str) -> None:
+def check_integers(a: torch.Tensor, index: Any, name: str, of: str) -> None:
     """Raise TypeError for what is no index on the device of a tensor."""
     check_tensor(index, name)
     if index.dtype not in _INDICES:
@@ -62,7 +62,7 @@ def _check_integers(a: torch.Tensor, index: Any, name: str, of: str) -> None:
 
 def _check_index(a: torch.Tensor, index: Any, size: Any) -> None:
     """Raise for what is no index; the values are looked at in host memory only."""
-    _check_integers(a, index, "index", "input")
+    check_integers(a, index, "index", "input")
     # A fake tensor has no values.
     if type(index) is torch.Tensor and index.device.type == "cpu" and index.numel() and not _compiling():
         least, most = (int(each) for each in torch.aminmax(index))
@@ -343,7 +343,7 @@ def segment_reduce(
     if (lengths is None) == (offsets is None):
         raise ValueError("lengths: expected lengths or offsets, and not both")
     name, given = ("lengths", lengths) if offsets is None else ("offsets", offsets)
-    _check_integers(data, given, name, "data")
+    check_integers(data, given, name, "data")
     assert given is not None
     if given.ndim != 1:
         raise ValueError(f"{name}: expected one dimension, got shape {tuple(given.shape)}")
