@@ -360,7 +360,7 @@ def group_rung(
 
 # The fast path of a public function by its name, or of a reduction by an operator, which returns
 # NotImplemented to fall back to Python. `report` is called with a result on the host that is not finite; of
-# topk, with values and indices, and returns the result.
+# topk, with values and indices, and returns the result. `tensors`: csrc/python/tensors.h.
 def fast_path(
     function: str,
     positional: tuple[str, ...],
@@ -368,6 +368,14 @@ def fast_path(
     report: Callable[..., object] | None = None,
     parameter: int = 0,
     exact: bool = False,
+    tensors: tuple[
+        type,
+        tuple[tuple[object, str | None, object], ...],
+        Callable[[], bool],
+        Callable[..., object] | None,
+        dict[str, object],
+    ]
+    | None = None,
     /,
 ) -> Callable[..., Any]: ...
 

@@ -24,10 +24,10 @@ SHAPE = (64, 256)
 BATCH, TURNS, WARM_UP = 40, 8, 5
 SLEEP = 20_000_000  # cycles of the device: about 10 ms
 WAITED_MS = 3  # a call that takes longer while the stream is busy has waited for the device
-# A call, and PyTorch's call for the same. x and y are matrices of float32, v is a row of x, m a bool mask, b a
-# bool matrix, i a matrix of int32, o the offsets of three segments, g eight labels, s starts of slices in host
-# memory, c images and f filters of a convolution, and r is x as a tensor that requires a gradient. `ops` is
-# gpureduce.torch.
+# A call, and PyTorch's call for the same. x and y are matrices of float32, v is a row of x, w a column, m a
+# bool mask, b a bool matrix, i a matrix of int32, o the offsets of three segments, g eight labels, s starts
+# of slices in host memory, z eight rows, c images and f filters of a convolution, and r is x as a tensor that
+# requires a gradient. `ops` is gpureduce.torch.
 CALLS = {
     "sum(x, axis=1)": "torch.sum(x, 1)",
     "sum(x, as_device=True)": "torch.sum(x)",

@@ -251,9 +251,9 @@ static int parse_arguments(const py_arguments arguments, conv_call *self) {
     if (!py_is_none(arguments[PY_NAME_dtype]) || inputs[FILTERS] == NULL || !parse_numbers(arguments, self) ||
         layout == NULL || !find_layout(layout, &conv->layout))
         return 0;
-    int parsed = py_job_parse_inputs(&self->job, inputs, names, PY_NO_COPY);
+    int parsed = py_job_parse_inputs(&self->job, inputs, names, self->job.conversion);
     if (parsed > 0)
-        parsed = parse_bias(self, arguments[PY_NAME_bias], PY_NO_COPY);
+        parsed = parse_bias(self, arguments[PY_NAME_bias], self->job.conversion);
     if (parsed > 0 && (describe(self) != NULL || describe_bias(self) != NULL || !has_rung(conv->dtype) ||
                        !parse_names(arguments, conv)))
         return 0;
@@ -267,6 +267,7 @@ static int parse_arguments(const py_arguments arguments, conv_call *self) {
 PyObject *py_fast_conv2d(const py_signature *signature, const py_arguments arguments) {
     conv_call self;
     init(&self, signature->state);
+    py_job_use_tensors(&self.job, signature, arguments[PY_NAME_x]);
     PyObject *result = py_job_run_parsed(&self.job, parse_arguments(arguments, &self), work, &self);
     py_job_release(&self.job);
     return result;

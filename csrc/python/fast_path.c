@@ -113,7 +113,7 @@ static int parse_second(const py_arguments arguments, py_call *call) {
     if (pair ? !has_vectors(arguments, call->reduction.op, source)
              : !source->on_device || gr_op_has(call->reduction.op, GR_SELECTS))
         return 0;
-    const int parsed = py_operand_from_object(call->job.state, object, PY_NO_COPY, GR_SCOPE_GENERAL,
+    const int parsed = py_operand_from_object(call->job.state, object, call->job.conversion, GR_SCOPE_GENERAL,
                                               pair ? "b" : "where", second);
     if (parsed <= 0)
         return parsed;
@@ -162,8 +162,8 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
     if (!has_default_options(self, arguments) ||
         !(keepdims == NULL || PyBool_Check(keepdims) || keepdims == self->state->no_value))
         return 0;
-    int parsed = py_operand_from_object(self->state, arguments[PY_NAME_a], PY_NO_COPY, GR_SCOPE_GENERAL, "a",
-                                        &call->job.inputs[PY_SOURCE]);
+    int parsed = py_operand_from_object(self->state, arguments[PY_NAME_a], call->job.conversion,
+                                        GR_SCOPE_GENERAL, "a", &call->job.inputs[PY_SOURCE]);
     if (parsed <= 0)
         return parsed;
     if (!parse_axes(arguments[PY_NAME_axis], call) || !has_result(call) ||
@@ -206,6 +206,7 @@ PyObject *py_fast_reduction(const py_signature *self, const py_arguments argumen
     py_call_init(&call, self->state);
     call.reduction.op = self->op;
     call.reduction.parameter = self->parameter;
+    py_job_use_tensors(&call.job, self, arguments[PY_NAME_a]);
     const int parsed = parse_arguments(self, arguments, &call);
     PyObject *result = parsed > 0 ? py_call_run(&call) : parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
     if (result != NULL && parsed > 0 && call.job.has_nonfinite && self->report != Py_None)
@@ -275,7 +276,8 @@ PyObject *py_fast_moments(const py_signature *self, const py_arguments arguments
     py_call_init(&call, self->state);
     call.reduction.op = GR_OP_moments;
     int parsed = parse_arguments(self, arguments, &call);
-    if (parsed > 0 && (!parse_moments(self, arguments, &call, &moments) || is_captured(&call)))
+    if (parsed > 0 &&
+        (self->tensors != NULL || !parse_moments(self, arguments, &call, &moments) || is_captured(&call)))
         parsed = 0;
     call.job.on_device = false;
     call.job.as_array = true;
@@ -326,16 +328,19 @@ static int find_implementation(PyObject *name, py_signature *self) {
 }
 
 PyObject *py_fast_path(PyObject *module, PyObject *args) {
-    PyObject *name, *positional, *named;
+    PyObject *name, *positional, *named, *tensors = Py_None;
     py_signature like = {.state = PyModule_GetState(module), .report = Py_None};
     unsigned long long parameter = 0;
     int exact = 0;
-    if (!PyArg_ParseTuple(args, "OO!O!|OKp", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named,
-                          &like.report, &parameter, &exact) ||
+    if (!PyArg_ParseTuple(args, "OO!O!|OKpO", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named,
+                          &like.report, &parameter, &exact, &tensors) ||
         find_implementation(name, &like) < 0)
         return NULL;
     if (like.op != GR_OP_COUNT)
         like.parameter = parameter;
     like.exact = exact != 0;
+    like.tensors = tensors == Py_None ? NULL : py_tensors_parse(tensors);
+    if (PyErr_Occurred())
+        return NULL;
     return py_signature_function(module, &like, positional, named);
 }

@@ -18,9 +18,18 @@ void py_job_init(py_job *self, py_state *state) {
     self->device = NULL;
     self->work.error.status = GR_OK;
     self->stream = 0;
-    self->stream_owner = self->out = NULL;
+    self->tensors = NULL;
+    self->conversion = PY_NO_COPY;
+    self->stream_owner = self->out = self->like = NULL;
     self->stream_persists = self->on_device = self->as_array = self->is_index = self->check_nonfinite =
         self->has_nonfinite = self->detached = false;
+}
+
+void py_job_use_tensors(py_job *self, const py_signature *signature, PyObject *like) {
+    self->tensors = signature->tensors;
+    self->like = like;
+    if (signature->tensors != NULL)
+        self->conversion = PY_DETACHED;
 }
 
 void py_job_release(py_job *self) {
@@ -232,6 +241,10 @@ int py_job_parse_stream(py_job *self, PyObject *value) {
 }
 
 int py_job_parse_out_and_stream(py_job *self, const py_arguments arguments, bool on_device) {
+    if (self->tensors != NULL) {
+        self->on_device = true;
+        return self->inputs[0].on_device ? py_job_parse_stream(self, arguments[PY_NAME_stream]) : 0;
+    }
     const int parsed = parse_out(self, arguments[PY_NAME_out], arguments[PY_NAME_as_device], on_device);
     return parsed > 0 ? py_job_parse_stream(self, arguments[PY_NAME_stream]) : parsed;
 }
@@ -311,6 +324,11 @@ static int allocate_result(py_job *self, gr_scalar *scalar, gr_binding *binding,
                            py_array **new_array) {
     if (self->on_device && self->out != NULL) {
         binding->device_out = self->device_out.source.origin;
+    } else if (self->on_device && self->tensors != NULL) {
+        *result = py_tensors_new(self->tensors, self->like, self->dtype, self->ndim, self->extent,
+                                 &binding->device_out);
+        if (*result == NULL)
+            return -1;
     } else if (self->on_device) {
         *new_array = py_array_new(self->state, self->device->backend->info.kind,
                                   self->device->backend->info.index, self->dtype, self->ndim, self->extent);

@@ -21,6 +21,9 @@ typedef struct py_job {
     bool stream_persists;         /* the stream outlives the result, as in array.h */
     PyObject *stream_owner;       /* keeps the stream alive, or NULL; borrowed */
     PyObject *out;                /* the caller's `out`, or NULL; borrowed */
+    const py_tensors *tensors;    /* the result is a tensor by these rules; NULL: an array of ours */
+    py_conversion conversion;     /* of the inputs on the fast path: PY_NO_COPY or PY_DETACHED */
+    PyObject *like;               /* the tensor of the elements, if tensors != NULL; borrowed */
     bool on_device;               /* the result stays on the device */
     bool as_array;                /* a result without dimensions is an array, not a scalar */
     bool is_index;                /* the results are positions; negative: none found */
@@ -36,6 +39,8 @@ typedef struct py_job {
 
 /* Initialises an empty job. */
 void py_job_init(py_job *self, py_state *state);
+/* Lets a job return a tensor if its signature says so. Called before the arguments are converted. */
+void py_job_use_tensors(py_job *self, const py_signature *signature, PyObject *like);
 void py_job_release(py_job *self);
 
 /* Parse `device=`, `out=` with `as_device=`, and `stream=` of the public functions on the fast path. 1:

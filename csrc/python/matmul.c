@@ -156,7 +156,9 @@ static int parse_arguments(const py_arguments arguments, matmul_call *self) {
     if (!py_is_none(arguments[PY_NAME_dtype]) || inputs[RIGHT] == NULL ||
         !py_parse_bool(arguments[PY_NAME_batch_invariant], true, &self->matmul.batch_invariant))
         return 0;
-    int parsed = py_job_parse_inputs(job, inputs, names, PY_NO_COPY);
+    int parsed = py_job_parse_inputs(job, inputs, names, job->conversion);
+    if (job->tensors != NULL && parsed > 0 && (job->inputs[LEFT].ndim < 2 || job->inputs[RIGHT].ndim < 2))
+        return 0; /* the operator takes matrices only */
     if (parsed > 0 &&
         (describe(self) != NULL || !py_job_set_c_strides(job) || !parse_names(arguments, &self->matmul)))
         return 0;
@@ -172,6 +174,7 @@ static int parse_arguments(const py_arguments arguments, matmul_call *self) {
 PyObject *py_fast_matmul(const py_signature *signature, const py_arguments arguments) {
     matmul_call self;
     init(&self, signature->state);
+    py_job_use_tensors(&self.job, signature, arguments[PY_NAME_a]);
     const int parsed = parse_arguments(arguments, &self);
     PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
     if (result != NULL && parsed > 0 && self.job.has_nonfinite && signature->report != Py_None) {

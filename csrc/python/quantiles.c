@@ -357,8 +357,8 @@ static int parse_arguments(quantiles_call *self, const py_arguments arguments, p
     if (!has_default_options(arguments) || !py_parse_bool(arguments[PY_NAME_keepdims], false, &keepdims) ||
         (takes_q(which) && !parse_q(self, arguments[PY_NAME_q], which == PY_QUANTILE ? 1.0 : 100.0)))
         return 0;
-    int parsed = py_operand_from_object(job->state, arguments[PY_NAME_a], PY_NO_COPY, GR_SCOPE_GENERAL, "a",
-                                        &job->inputs[0]);
+    int parsed = py_operand_from_object(job->state, arguments[PY_NAME_a], job->conversion, GR_SCOPE_GENERAL,
+                                        "a", &job->inputs[0]);
     if (parsed > 0 && py_operand_ensure_element_strides(&job->inputs[0]) < 0)
         return -1;
     if (parsed > 0)
@@ -388,6 +388,7 @@ static bool is_left_to_python(const quantiles_call *self) {
 PyObject *py_fast_quantiles(const py_signature *signature, const py_arguments arguments) {
     quantiles_call self = {.order = {.task = GR_ORDER_TASK_SELECT}};
     py_job_init(&self.job, signature->state);
+    py_job_use_tensors(&self.job, signature, arguments[PY_NAME_a]);
     const int parsed = parse_arguments(&self, arguments, (py_quantiles)signature->parameter);
     PyObject *result =
         py_job_run_parsed(&self.job, parsed, self.line_ranks != NULL ? median_valid : work, &self);

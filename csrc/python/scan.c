@@ -76,7 +76,7 @@ static int parse_arguments(scan_call *self, const py_arguments arguments) {
     if (!py_is_none(arguments[PY_NAME_dtype]) ||
         !py_parse_bool(arguments[PY_NAME_include_initial], false, &self->scan.initial))
         return 0;
-    int parsed = take_elements(self, arguments[PY_NAME_a], PY_NO_COPY);
+    int parsed = take_elements(self, arguments[PY_NAME_a], job->conversion);
     self->axis = 0;
     if (parsed > 0 &&
         ((py_is_none(axis) ? source->ndim != 1 : !py_parse_axis(axis, source->ndim, &self->axis)) ||
@@ -95,6 +95,7 @@ static int parse_arguments(scan_call *self, const py_arguments arguments) {
 PyObject *py_fast_scan(const py_signature *signature, const py_arguments arguments) {
     scan_call self = {.scan = {.op = (gr_scan_op)signature->parameter}};
     py_job_init(&self.job, signature->state);
+    py_job_use_tensors(&self.job, signature, arguments[PY_NAME_a]);
     const int parsed = parse_arguments(&self, arguments);
     PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
     if (result != NULL && parsed > 0 && self.job.has_nonfinite && signature->report != Py_None)

@@ -157,8 +157,8 @@ static int cut_by_offsets(segments_call *self, const py_arguments arguments, uin
         return !ascends ? 0 : set_segments(self, (uint64_t)count - 1) == 0 ? 1 : -1;
     }
     if (taken == 0 && self->job.inputs[ELEMENTS].on_device && !PyArray_Check(offsets))
-        taken = py_operand_from_object(self->job.state, offsets, PY_NO_COPY, GR_SCOPE_GENERAL, "offsets",
-                                       operand);
+        taken = py_operand_from_object(self->job.state, offsets, self->job.conversion, GR_SCOPE_GENERAL,
+                                       "offsets", operand);
     if (taken <= 0)
         return taken;
     self->job.input_count = 2;
@@ -252,7 +252,7 @@ static int cut_by_device_labels(segments_call *self, PyObject *object, PyObject 
         (*groups > length ? *groups : length) >= UINT32_MAX)
         return 0;
     const int taken =
-        py_operand_from_object(job->state, object, PY_NO_COPY, GR_SCOPE_GENERAL, "labels", labels);
+        py_operand_from_object(job->state, object, job->conversion, GR_SCOPE_GENERAL, "labels", labels);
     if (taken <= 0)
         return taken;
     job->input_count = 2;
@@ -325,7 +325,7 @@ static int parse_arguments(segments_call *self, const py_arguments arguments, cu
     PyObject *const axis = arguments[PY_NAME_axis];
     if (!py_is_none(arguments[PY_NAME_dtype]) || arguments[PY_NAME_variant] != NULL)
         return 0;
-    int parsed = take_elements(self, arguments[PY_NAME_a], PY_NO_COPY);
+    int parsed = take_elements(self, arguments[PY_NAME_a], job->conversion);
     self->axis = 0;
     if (parsed > 0 &&
         (source->ndim == 0 || (axis != NULL && !py_parse_axis(axis, source->ndim, &self->axis)) ||
@@ -377,6 +377,7 @@ static PyObject *report_nonfinite(const py_signature *signature, const segments_
 static PyObject *run_fast(const py_signature *signature, const py_arguments arguments, cutter *cut) {
     segments_call self;
     init(&self, signature->state);
+    py_job_use_tensors(&self.job, signature, arguments[PY_NAME_a]);
     int parsed = parse_arguments(&self, arguments, cut);
     if (parsed > 0)
         parsed = bind_cut(&self);

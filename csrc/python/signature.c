@@ -19,6 +19,11 @@ static py_name find_name(const py_state *state, PyObject *name) {
     return PY_ARGUMENTS;
 }
 
+/* The parameter of the elements. */
+static py_name first_parameter(const py_signature *self) {
+    return self->accepts[PY_NAME_a] ? PY_NAME_a : PY_NAME_x;
+}
+
 /* Binds the arguments of a call. False if they do not match the signature: the Python fallback raises the
    error. */
 static bool bind(const py_signature *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
@@ -34,14 +39,27 @@ static bool bind(const py_signature *self, PyObject *const *args, Py_ssize_t cou
             return false;
         arguments[name] = args[count + i];
     }
-    return arguments[self->accepts[PY_NAME_a] ? PY_NAME_a : PY_NAME_x] != NULL;
+    return arguments[first_parameter(self)] != NULL;
 }
 
 static PyObject *call(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     const py_signature *self = PyCapsule_GetPointer(capsule, CAPSULE);
     py_arguments arguments;
-    return bind(self, args, count, names, arguments) ? self->implementation(self, arguments)
-                                                     : Py_NewRef(Py_NotImplemented);
+    if (!bind(self, args, count, names, arguments))
+        return Py_NewRef(Py_NotImplemented);
+    switch (self->tensors == NULL
+                ? PY_TENSORS_PLAIN
+                : py_tensors_call(self->tensors, arguments[first_parameter(self)], arguments, PY_ARGUMENTS)) {
+    case PY_TENSORS_ERROR:
+        return NULL;
+    case PY_TENSORS_OPERATOR:
+        return Py_NewRef(Py_NotImplemented);
+    case PY_TENSORS_RECORDED:
+        return PyObject_Vectorcall(self->tensors->recorded, args, (size_t)count, names);
+    case PY_TENSORS_PLAIN:
+        break;
+    }
+    return self->implementation(self, arguments);
 }
 
 PyObject *py_reported(PyObject *result, PyObject *returned) {
@@ -55,6 +73,7 @@ static void free_signature(PyObject *capsule) {
     PyObject *module = PyCapsule_GetContext(capsule);
     py_signature *self = PyCapsule_GetPointer(capsule, CAPSULE);
     Py_DECREF(self->report);
+    py_tensors_free(self->tensors);
     PyMem_Free(self);
     Py_XDECREF(module);
 }
@@ -78,15 +97,19 @@ PyObject *py_signature_function(PyObject *module, const py_signature *of, PyObje
     static PyMethodDef definition = {
         "fast_path", (PyCFunction)(void (*)(void))call, METH_FASTCALL | METH_KEYWORDS,
         "Fast path of the public function with these parameters; NotImplemented: fall back to Python."};
-    py_signature like = *of;
-    if (parse_parameters(&like, positional, true) < 0 || parse_parameters(&like, named, false) < 0)
-        return NULL;
-    py_signature *self = PyMem_Malloc(sizeof *self);
-    if (self == NULL)
-        return PyErr_NoMemory();
-    *self = like;
-    PyObject *capsule = py_capsule_new(module, self, CAPSULE, free_signature);
+    py_signature like = *of, *self = NULL;
+    PyObject *capsule = NULL;
+    if (parse_parameters(&like, positional, true) == 0 && parse_parameters(&like, named, false) == 0) {
+        self = PyMem_Malloc(sizeof *self);
+        if (self == NULL)
+            PyErr_NoMemory();
+    }
+    if (self != NULL) {
+        *self = like;
+        capsule = py_capsule_new(module, self, CAPSULE, free_signature);
+    }
     if (capsule == NULL) {
+        py_tensors_free(like.tensors);
         PyMem_Free(self);
         return NULL;
     }

@@ -5,6 +5,7 @@
 #define GR_PYTHON_SIGNATURE_H
 
 #include "python/state.h"
+#include "python/tensors.h"
 #include "reduce/reduce.h"
 
 typedef PyObject *py_arguments[PY_ARGUMENTS]; /* by name, borrowed; NULL: not passed */
@@ -18,6 +19,7 @@ typedef struct py_signature {
     uint64_t parameter;               /* of a reduction: see gr_op_has_parameter; else which of the functions
                                          that share the implementation */
     bool exact;                       /* the default of `exact=` */
+    py_tensors *tensors;              /* elements and results are tensors by these rules; or NULL */
     PyObject *report;                 /* called with a result that is not finite, or None */
     size_t positional_count;          /* number of positional parameters */
     py_name positional[PY_ARGUMENTS]; /* name of each positional parameter */
@@ -38,7 +40,8 @@ enum { PY_BY_OFFSETS, PY_BY_INDICES, PY_BY_LABELS };
 PyObject *py_fast_segments(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_scan(const py_signature *self, const py_arguments arguments);
 
-/* Returns the callable of a signature, with these names of parameters. NULL with an exception set. */
+/* Returns the callable of a signature, with these names of parameters; takes over its `tensors`. NULL with an
+   exception set. */
 PyObject *py_signature_function(PyObject *module, const py_signature *of, PyObject *positional,
                                 PyObject *named);
 

@@ -98,7 +98,7 @@ static int make_indices(topk_call *self) {
 PyObject *py_fast_topk(const py_signature *signature, const py_arguments arguments) {
     topk_call self = {.order = {.task = GR_ORDER_TASK_TOPK}};
     py_job_init(&self.job, signature->state);
-    int parsed = parse_arguments(&self, arguments);
+    int parsed = signature->tensors == NULL ? parse_arguments(&self, arguments) : 0;
     if (parsed > 0)
         parsed = make_indices(&self);
     PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gpureduce._torch import gradients, groups, kernels, normalize, torch
+from gpureduce._torch.direct import core_call, direct
 
 forward_ad = torch.autograd.forward_ad
 
@@ -58,8 +59,10 @@ def _plain(key: str) -> Any:
     return _told_apart(keys | torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autograd{key}")))
 
 
-def _differentiable(operator: Any, gradient: _Gradient, kernels: dict[str, Callable]) -> Callable:
-    """Return the autograd kernel of an operator.
+def _differentiable(
+    operator: Any, gradient: _Gradient, kernels: dict[str, Callable]
+) -> tuple[Callable, type[torch.autograd.Function]]:
+    """Return the autograd kernel of an operator, and the function that it records.
 
     The one of `torch.library.register_autograd` takes 5 us more for a call that needs no gradient.
     """
@@ -92,10 +95,47 @@ def _differentiable(operator: Any, gradient: _Gradient, kernels: dict[str, Calla
             return noting.apply(*inputs, *gradient.defaults[len(inputs) :], kernel)
         return kernel(*inputs)
 
-    return dispatched
+    return dispatched, noting
 
 
-def _define(name: str, parameters: str, cuda: Callable, host: Callable, fake: Callable) -> Callable:
+class _Core(NamedTuple):
+    """How the core takes an operator's calls without PyTorch's dispatcher."""
+
+    op: str
+    parameters: tuple[str, ...]
+    dtypes: dict[str, torch.dtype]  # dtypes of results, by the core's names
+    exact: bool = False
+
+
+def _direct(
+    operator: Callable,
+    core: _Core,
+    cuda: Callable,
+    gradient: _Gradient | None,
+    noting: type[torch.autograd.Function] | None,
+) -> Callable:
+    """Return a function that calls the core where it can, else the operator."""
+    function = recorded = None
+
+    def plain(*inputs):
+        result = function(*inputs)
+        return cuda(*inputs) if result is NotImplemented else result
+
+    if gradient is not None:
+        # That of the base class, in C: torch.autograd.Function.apply prepares for transforms; none is active.
+        apply = super(torch.autograd.Function, noting).apply
+        defaults = gradient.defaults
+
+        def recorded(*inputs):
+            return apply(*inputs, *defaults[len(inputs) :], plain)
+
+    function = core_call(core.op, core.parameters, core.dtypes, recorded, core.exact)
+    return direct(operator, function)
+
+
+def _define(
+    name: str, parameters: str, cuda: Callable, host: Callable, fake: Callable, core: _Core | None = None
+) -> Callable:
     """Define an operator, whose result aliases no argument."""
     _library.define(f"{name}({parameters}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
     operator = getattr(torch.ops.gpureduce, name).default
@@ -103,11 +143,15 @@ def _define(name: str, parameters: str, cuda: Callable, host: Callable, fake: Ca
     for key, kernel in kernels.items():
         _library.impl(name, kernel, key)
     torch.library.register_fake(f"gpureduce::{name}", fake, lib=_library)
-    gradient = _GRADIENTS.get(name)
+    gradient, noting = _GRADIENTS.get(name), None
     if gradient is not None:
-        first = _differentiable(operator, gradient, kernels)
+        first, noting = _differentiable(operator, gradient, kernels)
         _library.impl(name, first, "Autograd", with_keyset=True)
-    return operator
+    return operator if core is None else _direct(operator, core, cuda, gradient, noting)
+
+
+_REDUCTION = ("a", "axis", "keepdims")
+_SUMS = kernels.BY_NAME | {"uint64": torch.int64}  # PyTorch's sums of unsigned integers are int64
 
 
 def _reduction(name: str, axis: str = "int[1]?") -> Callable:
@@ -117,6 +161,7 @@ def _reduction(name: str, axis: str = "int[1]?") -> Callable:
         kernels.reduction_on_cuda(name),
         kernels.reduction_on_host(name),
         kernels.fake_reduction(name),
+        _Core(name, _REDUCTION, _SUMS if name in ("sum", "prod") else kernels.BY_NAME),
     )
 
 
@@ -133,13 +178,21 @@ mean = _reduction("mean")
 min = _reduction("min")
 prod = _reduction("prod")
 sum = _reduction("sum")
-dot = _define("dot", "Tensor a, Tensor b", kernels.dot_on_cuda, kernels.dot_on_host, kernels.fake_dot)
+dot = _define(
+    "dot",
+    "Tensor a, Tensor b",
+    kernels.dot_on_cuda,
+    kernels.dot_on_host,
+    kernels.fake_dot,
+    _Core("dot", ("a", "b"), kernels.BY_NAME),
+)
 matmul = _define(
     "matmul",
     "Tensor a, Tensor b, str? precision=None",
     kernels.matmul_on_cuda,
     kernels.matmul_on_host,
     kernels.fake_matmul,
+    _Core("matmul", ("a", "b", "precision"), kernels.BY_NAME),
 )
 conv2d = _define(
     "conv2d",
@@ -176,6 +229,7 @@ exact_sum = _define(
     normalize.exact_sum_on_cuda,
     normalize.exact_sum_on_host,
     normalize.fake_exact_sum,
+    _Core("sum", _REDUCTION, _SUMS, exact=True),
 )
 softmax = _define(
     "softmax",

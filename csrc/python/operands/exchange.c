@@ -93,10 +93,11 @@ static int is_true_attribute(const py_state *state, PyObject *object, py_name na
 
 /* Whether a tensor is more than its memory, which the C functions do not check: PyTorch's tensors may require
    a gradient, or be a lazily negated or conjugated view. -1 with an exception set. */
-static int has_extra_semantics(const py_state *state, PyObject *object) {
-    static const py_name more[] = {PY_NAME_is_neg, PY_NAME_requires_grad, PY_NAME_is_conj};
+static int has_extra_semantics(const py_state *state, PyObject *object, bool detached) {
+    static const py_name more[] = {PY_NAME_is_neg, PY_NAME_is_conj, PY_NAME_requires_grad};
+    const size_t count = sizeof more / sizeof more[0] - (detached ? 1 : 0);
     int said = 0;
-    for (size_t i = 0; said == 0 && i < sizeof more / sizeof more[0]; ++i)
+    for (size_t i = 0; said == 0 && i < count; ++i)
         said = is_true_attribute(state, object, more[i]);
     return said;
 }
@@ -112,7 +113,7 @@ static bool find_stream(const dl_exchange_api *table, py_tensor *tensor) {
     return true;
 }
 
-int py_tensor_from_object(py_state *state, PyObject *object, py_tensor *out) {
+int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_tensor *out) {
     *out = (py_tensor){.managed = NULL};
     py_known_type known;
     if (find_type(state, Py_TYPE(object), &known) < 0)
@@ -121,7 +122,7 @@ int py_tensor_from_object(py_state *state, PyObject *object, py_tensor *out) {
     out->has_exchange_api = known.has_exchange_api;
     if (table == NULL)
         return 0;
-    const int more = has_extra_semantics(state, object);
+    const int more = has_extra_semantics(state, object, detached);
     if (more != 0)
         return more < 0 ? -1 : 0;
     const bool parsed =
@@ -139,7 +140,7 @@ int py_tensor_from_object(py_state *state, PyObject *object, py_tensor *out) {
 
 PyObject *py_dlpack_exchange(PyObject *module, PyObject *object) {
     py_tensor tensor;
-    const int parsed = py_tensor_from_object(PyModule_GetState(module), object, &tensor);
+    const int parsed = py_tensor_from_object(PyModule_GetState(module), object, false, &tensor);
     if (parsed <= 0)
         return parsed < 0 ? NULL : Py_NewRef(Py_None);
     PyObject *owner = dl_owner_capsule(tensor.managed);

@@ -221,8 +221,8 @@ static void convert_device_array(const py_array *array, py_operand *out) {
     out->source = (gr_source){.host = NULL, .origin = array->pointer};
 }
 
-static int convert_tensor(py_state *state, PyObject *object, py_operand *out) {
-    const int status = py_tensor_from_object(state, object, &out->tensor);
+static int convert_tensor(py_state *state, PyObject *object, bool detached, py_operand *out) {
+    const int status = py_tensor_from_object(state, object, detached, &out->tensor);
     if (status < 0)
         return status;
     if (status == 0)
@@ -237,15 +237,15 @@ static bool is_long_long(PyArrayObject *array) {
     return PyArray_TYPE(array) == NPY_LONGLONG || PyArray_TYPE(array) == NPY_ULONGLONG;
 }
 
-/* PY_NO_COPY: 1: converted; 0: fall back to Python; -1 with an exception set. */
+/* PY_NO_COPY and PY_DETACHED: 1: converted; 0: fall back to Python; -1 with an exception set. */
 static int convert_without_copy(py_state *state, PyObject *object, gr_scope scope, const char *name,
-                                py_operand *out) {
+                                bool detached, py_operand *out) {
     int failed = -1;
     if (PyTuple_Check(object) || PyList_CheckExact(object) || PyFloat_CheckExact(object) ||
         PyLong_CheckExact(object))
         return 0;
     if (!PyArray_Check(object))
-        return convert_tensor(state, object, out);
+        return convert_tensor(state, object, detached, out);
     PyArrayObject *array = (PyArrayObject *)object;
     if (PyArray_CheckExact(object) && is_native(array) && !is_long_long(array))
         failed = convert_array(state, (PyArrayObject *)Py_NewRef(object), PY_NATIVE, scope, name, out);
@@ -262,8 +262,8 @@ int py_operand_from_object(py_state *state, PyObject *object, py_conversion conv
         convert_device_array((const py_array *)object, out);
         return 1;
     }
-    if (conversion == PY_NO_COPY)
-        return convert_without_copy(state, object, scope, name, out);
+    if (conversion == PY_NO_COPY || conversion == PY_DETACHED)
+        return convert_without_copy(state, object, scope, name, conversion == PY_DETACHED, out);
     if (conversion == PY_NATIVE && PyTuple_Check(object))
         return convert_view(object, name, out) < 0 ? -1 : 1;
     if (conversion == PY_NATIVE && !PyArray_Check(object))

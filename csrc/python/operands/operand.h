@@ -38,9 +38,10 @@ static inline void py_operand_init(py_operand *self) {
 }
 
 typedef enum py_conversion {
-    PY_NO_COPY, /* aligned NumPy arrays in native byte order, device arrays, tensors; others return 0 */
-    PY_NATIVE,  /* aligned NumPy arrays in native byte order, device arrays, views; others raise */
-    PY_COPY,    /* whatever numpy.asarray converts; copied unless aligned, native and contiguous */
+    PY_NO_COPY,  /* aligned NumPy arrays in native byte order, device arrays, tensors; others return 0 */
+    PY_DETACHED, /* the same for a call that autograd does not record: a tensor may require a gradient */
+    PY_NATIVE,   /* aligned NumPy arrays in native byte order, device arrays, views; others raise */
+    PY_COPY,     /* whatever numpy.asarray converts; copied unless aligned, native and contiguous */
 } py_conversion;
 
 /* Converts an array, or a view (pointer, shape, strides, dtype name), which is checked no further than this

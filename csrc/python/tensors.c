@@ -1,0 +1,147 @@
+/* Implements tensors.h. */
+#include "python/tensors.h"
+
+#include <string.h>
+
+#include "python/dtype.h"
+#include "python/errors.h"
+
+void py_tensors_free(py_tensors *self) {
+    if (self == NULL)
+        return;
+    Py_XDECREF((PyObject *)self->type);
+    PyObject *const objects[] = {self->guards,      self->grad_enabled, self->recorded,     self->new_empty,
+                                 self->dtype_names, self->data_ptr,     self->requires_grad};
+    for (size_t i = 0; i < sizeof objects / sizeof objects[0]; ++i)
+        Py_XDECREF(objects[i]);
+    for (size_t i = 0; i < GR_DTYPE_COUNT; ++i)
+        Py_XDECREF(self->dtypes[i]);
+    PyMem_Free(self);
+}
+
+static int parse_dtypes(py_tensors *self, PyObject *dtypes) {
+    PyObject *name, *dtype;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(dtypes, &at, &name, &dtype)) {
+        gr_dtype found = GR_DTYPE_COUNT;
+        const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+        if (text == NULL || py_find_dtype_name(text, "dtypes", &found) < 0)
+            return PyErr_Occurred() ? -1 : PY_RAISE(PyExc_TypeError, "dtypes: expected names");
+        Py_XSETREF(self->dtypes[found], Py_NewRef(dtype));
+    }
+    return 0;
+}
+
+static int check_guards(PyObject *guards) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(guards); ++i) {
+        PyObject *guard = PyTuple_GET_ITEM(guards, i);
+        if (!PyTuple_Check(guard) || PyTuple_GET_SIZE(guard) != 3)
+            return PY_RAISE(PyExc_TypeError, "guards: expected tuples of 3, got %R", guard);
+    }
+    return 0;
+}
+
+py_tensors *py_tensors_parse(PyObject *rules) {
+    PyObject *type, *guards, *grad_enabled, *recorded, *dtypes;
+    if (!PyTuple_Check(rules)) {
+        PyErr_SetString(PyExc_TypeError, "tensors: expected a tuple");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(rules, "O!O!OOO!", &PyType_Type, &type, &PyTuple_Type, &guards, &grad_enabled,
+                          &recorded, &PyDict_Type, &dtypes) ||
+        check_guards(guards) < 0)
+        return NULL;
+    py_tensors *self = PyMem_Calloc(1, sizeof *self);
+    if (self == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    self->type = (PyTypeObject *)Py_NewRef(type);
+    self->guards = Py_NewRef(guards);
+    self->grad_enabled = Py_NewRef(grad_enabled);
+    self->recorded = Py_NewRef(recorded);
+    self->new_empty = PyUnicode_InternFromString("new_empty");
+    self->data_ptr = PyUnicode_InternFromString("data_ptr");
+    self->requires_grad = PyUnicode_InternFromString("requires_grad");
+    self->dtype_names = Py_BuildValue("(s)", "dtype");
+    if (self->new_empty == NULL || self->data_ptr == NULL || self->requires_grad == NULL ||
+        self->dtype_names == NULL || parse_dtypes(self, dtypes) < 0) {
+        py_tensors_free(self);
+        return NULL;
+    }
+    return self;
+}
+
+/* Whether a value has the expected identity; steals the reference to the value. -1 if it is NULL. */
+static int is_expected(PyObject *value, PyObject *expected) {
+    const int answer = value == NULL ? -1 : value == expected;
+    Py_XDECREF(value);
+    return answer;
+}
+
+/* Whether a tensor requires a gradient; 0 for other arguments. -1 with an exception set. */
+static int requires_grad(const py_tensors *self, PyObject *argument) {
+    return Py_TYPE(argument) == self->type
+               ? is_expected(PyObject_GetAttr(argument, self->requires_grad), Py_True)
+               : 0;
+}
+
+/* Whether no mode, transform or tracer would see the operator. -1 with an exception set. */
+static int is_plain_state(const py_tensors *self) {
+    int plain = 1;
+    for (Py_ssize_t i = 0; plain > 0 && i < PyTuple_GET_SIZE(self->guards); ++i) {
+        PyObject *guard = PyTuple_GET_ITEM(self->guards, i);
+        PyObject *object = PyTuple_GET_ITEM(guard, 0), *name = PyTuple_GET_ITEM(guard, 1);
+        plain = is_expected(name == Py_None ? PyObject_CallNoArgs(object) : PyObject_GetAttr(object, name),
+                            PyTuple_GET_ITEM(guard, 2));
+    }
+    return plain;
+}
+
+py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *const *arguments,
+                               size_t count) {
+    int needed = 0;
+    if (Py_TYPE(a) != self->type)
+        return PY_TENSORS_OPERATOR;
+    for (size_t i = 0; needed >= 0 && i < count; ++i) {
+        if (arguments[i] == NULL)
+            continue;
+        if (Py_TYPE(arguments[i]) != self->type && PyObject_TypeCheck(arguments[i], self->type))
+            return PY_TENSORS_OPERATOR; /* a subclass */
+        const int requires = requires_grad(self, arguments[i]);
+        needed = requires < 0 ? -1 : needed | requires;
+    }
+    if (needed > 0)
+        needed = is_expected(PyObject_CallNoArgs(self->grad_enabled), Py_True);
+    const int plain = needed < 0 ? -1 : is_plain_state(self);
+    if (plain <= 0)
+        return plain < 0 ? PY_TENSORS_ERROR : PY_TENSORS_OPERATOR;
+    if (needed > 0)
+        return self->recorded != Py_None ? PY_TENSORS_RECORDED : PY_TENSORS_OPERATOR;
+    return PY_TENSORS_PLAIN;
+}
+
+PyObject *py_tensors_new(const py_tensors *self, PyObject *like, gr_dtype dtype, size_t ndim,
+                         const uint64_t *extent, gr_devptr *address) {
+    if (self->dtypes[dtype] == NULL)
+        return PyErr_Format(PyExc_TypeError, "a: PyTorch has no results of %s", gr_dtypes[dtype].numpy_name);
+    PyObject *shape = PyTuple_New((Py_ssize_t)ndim);
+    for (size_t d = 0; shape != NULL && d < ndim; ++d) {
+        PyObject *length = PyLong_FromUnsignedLongLong(extent[d]);
+        if (length == NULL)
+            Py_CLEAR(shape);
+        else
+            PyTuple_SET_ITEM(shape, (Py_ssize_t)d, length);
+    }
+    if (shape == NULL)
+        return NULL;
+    PyObject *const arguments[] = {like, shape, self->dtypes[dtype]};
+    PyObject *tensor = PyObject_VectorcallMethod(self->new_empty, arguments, 2, self->dtype_names);
+    Py_DECREF(shape);
+    PyObject *pointer = tensor == NULL ? NULL : PyObject_VectorcallMethod(self->data_ptr, &tensor, 1, NULL);
+    *address = pointer == NULL ? 0 : PyLong_AsUnsignedLongLong(pointer);
+    Py_XDECREF(pointer);
+    if (PyErr_Occurred())
+        Py_CLEAR(tensor);
+    return tensor;
+}

@@ -1,0 +1,39 @@
+/* How a function of the fast path takes tensors of PyTorch and returns new ones, without PyTorch's
+   dispatcher: only tensors of one type and only in a plain state, where no mode, transform or tracer would
+   see the operator. In any other state the call falls back to the registered operator. */
+#ifndef GR_PYTHON_TENSORS_H
+#define GR_PYTHON_TENSORS_H
+
+#include "python/state.h"
+
+typedef struct py_tensors {
+    PyTypeObject *type;                /* of the elements; subclasses may override operators */
+    PyObject *guards;                  /* a tuple of (object, attribute name or None, expected value) */
+    PyObject *grad_enabled;            /* a callable: whether autograd records operators */
+    PyObject *recorded;                /* called instead if autograd records the call; or None */
+    PyObject *dtypes[GR_DTYPE_COUNT];  /* PyTorch's dtype of results, or NULL */
+    PyObject *new_empty, *dtype_names; /* a method name; a tuple of the keyword `dtype` */
+    PyObject *data_ptr, *requires_grad;
+} py_tensors;
+
+/* Parses (type, guards, grad_enabled, recorded, dtypes by name). A guard's object, or its attribute, is
+   compared by identity with the expected value; without an attribute name the object is called first. NULL
+   with an exception set; else a new object for py_tensors_free. */
+py_tensors *py_tensors_parse(PyObject *rules);
+void py_tensors_free(py_tensors *self);
+
+typedef enum py_tensor_call {
+    PY_TENSORS_ERROR = -1, /* an exception is set */
+    PY_TENSORS_OPERATOR,   /* the operator has to be called */
+    PY_TENSORS_PLAIN,      /* the dispatcher may be left out */
+    PY_TENSORS_RECORDED,   /* the same, but autograd records the call */
+} py_tensor_call;
+
+/* Tells how a call on `a`, one of `count` arguments of which each may be NULL, is made. */
+py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *const *arguments, size_t count);
+
+/* Returns a new tensor in C order on the device of `like`, and its address. NULL with an exception set. */
+PyObject *py_tensors_new(const py_tensors *self, PyObject *like, gr_dtype dtype, size_t ndim,
+                         const uint64_t *extent, gr_devptr *address);
+
+#endif

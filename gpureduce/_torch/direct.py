@@ -1,0 +1,80 @@
+"""Calls of operators on plain GPU tensors without PyTorch's dispatcher, which costs more than the rest.
+
+The core parses the arguments, launches the kernels on PyTorch's current stream and returns a new tensor. It
+does so only if nothing would see the operator: no mode, transform, tracer, profiler or autocast is active,
+and no argument is of a subclass of `torch.Tensor`. Otherwise the registered operator is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gpureduce import _core
+from gpureduce._torch import torch
+
+Function = Callable[..., torch.Tensor]
+
+
+def _find_guards() -> tuple[tuple[Any, str | None, Any], ...] | None:
+    """Return what the core compares before a call: an object, its attribute or None to call it, the value.
+
+    None: this PyTorch lacks one of them, or its tensors have no C functions for DLPack.
+    """
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        return None
+    try:
+        return (
+            (torch._C._len_torch_dispatch_stack, None, 0),
+            (torch._C._len_torch_function_stack, None, 0),
+            (torch._C._functorch.peek_interpreter_stack, None, None),
+            (torch._C._get_tracing_state, None, None),
+            (torch._C._autograd._profiler_enabled, None, False),
+            (torch.is_autocast_enabled, None, False),
+            (torch.autograd.forward_ad, "_current_level", -1),
+        )
+    except AttributeError:
+        return None
+
+
+_guards = _find_guards()
+
+
+def _records() -> bool:
+    """Return whether autograd records operators of tensors that require a gradient."""
+    keys = torch._C.DispatchKey
+    return torch.is_grad_enabled() and not torch._C._dispatch_tls_is_dispatch_key_excluded(keys.AutogradCUDA)
+
+
+def core_call(
+    op: str,
+    parameters: tuple[str, ...],
+    dtypes: Mapping[str, torch.dtype],
+    recorded: Function | None = None,
+    exact: bool = False,
+) -> Function | None:
+    """Return the core's function of tensors for these parameters; None if it cannot be used.
+
+    `dtypes` maps dtypes of the core's results to those of tensors. `recorded` is called, with the same
+    arguments, if autograd has to record the call. The function returns NotImplemented, before any work, for
+    calls that need the operator.
+    """
+    if _guards is None or not torch.cuda.is_available():
+        return None
+    rules = (torch.Tensor, _guards, _records, recorded, dict(dtypes))
+    return _core.fast_path(op, parameters, (), None, 0, exact, rules)
+
+
+def direct(operator: Function, core: Function | None) -> Function:
+    """Return a function that calls the core, or the operator where the core does not take the call."""
+    if core is None:
+        return operator
+
+    def call(*inputs):
+        if not torch.compiler.is_compiling():
+            result = core(*inputs)
+            if result is not NotImplemented:
+                return result
+        return operator(*inputs)
+
+    return call

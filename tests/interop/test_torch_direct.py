@@ -1,0 +1,158 @@
+"""Calls of operators on GPU tensors that leave out PyTorch's dispatcher give what the operators give."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+import gpureduce.torch  # noqa: E402
+from gpureduce._torch import direct, operators  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+REDUCTIONS = ("sum", "prod", "mean", "min", "max", "argmin", "argmax", "any", "all", "count_nonzero")
+BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
+DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int32, torch.uint8, torch.bool)
+AXES = ((-1, False), (0, True), (None, False), ((0, 2), False))
+ops = torch.ops.gpureduce
+
+
+def elements(dtype, shape=(5, 3, 70)):
+    """Elements that cancel and spread over exponents."""
+    generator = torch.Generator().manual_seed(45)
+    x = torch.randn(shape, generator=generator) * 2.0 ** torch.randint(-6, 7, shape, generator=generator)
+    return x.to(dtype).cuda()
+
+
+class Seen(TorchDispatchMode):
+    """Counts the operators that are dispatched."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += 1
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", REDUCTIONS + BITWISE)
+def test_reductions(name, dtype):
+    if name in BITWISE and dtype.is_floating_point:
+        pytest.skip("of integers only")
+    x, operator = elements(dtype), getattr(ops, name)
+    for a in (x, x[:, ::2], x.transpose(0, 2)):
+        for axis, keepdims in AXES[: 3 if name.startswith("arg") else 4]:
+            got = getattr(gpureduce.torch, name)(a, axis, keepdims=keepdims)
+            want = operator(a, axis, keepdims)
+            assert got.dtype == want.dtype and got.shape == want.shape and got.device == want.device
+            assert got.stride() == want.stride()
+            assert torch.equal(got, want)
+
+
+def test_the_core_takes_plain_calls_and_no_others():
+    x = elements(torch.float32)
+    if direct._guards is None:
+        pytest.skip("this PyTorch has no C functions for DLPack")
+    function = direct.core_call("sum", ("a", "axis", "keepdims"), {"float32": torch.float32})
+    assert torch.equal(function(x, 1, False), ops.sum(x, 1, False))
+    with Seen() as seen:
+        assert function(x, 1, False) is NotImplemented
+        gpureduce.torch.sum(x, 1)
+    assert seen.count == 1
+    with torch.profiler.profile() as profile:
+        gpureduce.torch.sum(x, 1)
+    assert any(event.key == "gpureduce::sum" for event in profile.key_averages())
+    with torch.autocast("cuda"):
+        assert function(x, 1, False) is NotImplemented
+    with torch.autograd.forward_ad.dual_level():
+        assert function(x, 1, False) is NotImplemented
+    assert function(x.cpu(), 1, False) is NotImplemented
+    assert function(torch.nn.Parameter(x), 1, False) is NotImplemented
+    assert function(x.clone().requires_grad_(), 1, False) is NotImplemented
+    assert function(x.to(torch.complex64).conj(), 1, False) is NotImplemented
+    with torch.no_grad():
+        assert torch.equal(function(x.clone().requires_grad_(), 1, False), function(x, 1, False))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "min", "max"])
+def test_gradients(name):
+    x = elements(torch.float64, (3, 4, 5))
+    operator, function = getattr(ops, name), getattr(gpureduce.torch, name)
+    for axis, keepdims in ((1, False), (None, True), ((0, 2), False)):
+        grads = []
+        for call in (operator, function):
+            r = x.clone().requires_grad_()
+            result = call(r, axis=axis, keepdims=keepdims)
+            assert result.requires_grad and result.grad_fn is not None
+            (result * torch.arange(result.numel(), device="cuda").reshape(result.shape)).sum().backward()
+            grads.append(r.grad)
+        assert torch.equal(*grads)
+    assert torch.autograd.gradcheck(lambda r: function(r, 1), x.requires_grad_())
+
+
+def test_gradients_of_pairs():
+    x, y = elements(torch.float64, (6, 7)).requires_grad_(), elements(torch.float64, (7, 5))
+    assert torch.autograd.gradcheck(gpureduce.torch.matmul, (x, y.requires_grad_()))
+    assert torch.autograd.gradcheck(gpureduce.torch.dot, (x[0], y[:, 0]))
+    result = gpureduce.torch.matmul(x.detach(), y)
+    assert result.requires_grad
+
+
+def test_transforms():
+    x = elements(torch.float32, (4, 6))
+    total = gpureduce.torch.sum
+    assert torch.equal(torch.func.vmap(total)(x), total(x, 1))
+    want = torch.func.grad(lambda a: (a * a).sum())(x)
+    assert torch.equal(torch.func.grad(lambda a: total(a * a))(x), want)
+    compiled = torch.compile(lambda a: total(a, 1) * 2, fullgraph=True, backend="aot_eager")
+    assert torch.equal(compiled(x), total(x, 1) * 2)
+    graph = torch.fx.experimental.proxy_tensor.make_fx(lambda a: total(a, 1))(x)
+    assert any(node.target is ops.sum.default for node in graph.graph.nodes)
+
+
+def test_streams_and_graphs():
+    x = elements(torch.float32, (512, 1024))
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        y = x.clone()
+        torch.cuda._sleep(10_000_000)
+        y.mul_(2)
+        result = gpureduce.torch.sum(y, 1)
+    side.synchronize()
+    assert torch.equal(result, gpureduce.torch.sum(x, 1) * 2)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = gpureduce.torch.max(y, 0)
+    y.copy_(x)
+    graph.replay()
+    assert torch.equal(result, gpureduce.torch.max(x, 0))
+
+
+def test_results_are_memory_of_pytorch():
+    """Its allocator owns them: the memory of a result that was freed is used again."""
+    x = elements(torch.float32, (64, 256))
+    gpureduce.torch.sum(x, 1)
+    before = torch.cuda.memory_allocated()
+    result = gpureduce.torch.sum(x, 1)
+    assert torch.cuda.memory_allocated() - before == 512
+    result.record_stream(torch.cuda.Stream())
+    del result
+    assert torch.cuda.memory_allocated() == before
+
+
+def test_errors_are_those_of_the_operators():
+    x = elements(torch.float32)
+    for call in (
+        lambda: gpureduce.torch.sum(x, 3),
+        lambda: gpureduce.torch.sum(x, (0, 0)),
+        lambda: gpureduce.torch.max(x[:0], 0),
+        lambda: gpureduce.torch.bitwise_or(x, 1),
+    ):
+        with pytest.raises((ValueError, TypeError, IndexError)):
+            call()
+
+
+def test_operators_are_registered():
+    assert operators._GRADIENTS.keys() >= {"sum", "matmul"}
+    assert torch.library.opcheck(ops.sum.default, (elements(torch.float32), [1], False))
