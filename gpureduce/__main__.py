@@ -292,7 +292,10 @@ def _add_exercise(add: Callable) -> None:
     )
 
 
-_RUN_VALUES = ("--device", "--findings-status", "--clock", "--max-steps", "--nvcc")
+_RUN_VALUES = (
+    *("--device", "--findings-status", "--clock", "--max-steps", "--nvcc"),
+    *("--player", "--launch", "--block"),
+)
 
 
 def _add_run(add: Callable) -> None:
@@ -324,6 +327,23 @@ def _add_run(add: Callable) -> None:
         const="",
         metavar="FILE",
         help="show the source with counters, or write it to a file: --profile=FILE",
+    )
+    parser.add_argument(
+        "--player", metavar="FILE", help="write an HTML page that plays a block of one launch step by step"
+    )
+    parser.add_argument(
+        "--launch",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with --player: number of the launch (default 0, the first)",
+    )
+    parser.add_argument(
+        "--block",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with --player: linear index of the block (default 0)",
     )
     parser.add_argument(
         "--clock",

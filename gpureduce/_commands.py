@@ -25,7 +25,7 @@ from gpureduce._device.devices import device_info
 from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
 from gpureduce._profiles.variant import is_source
-from gpureduce._program.run import run_with, settings_from
+from gpureduce._program.run import ProgramResult, run_with, settings_from
 from gpureduce._rules.files import open_file, write_text
 from gpureduce.course import Exercise, exercise, exercises, grade, selftest
 
@@ -428,9 +428,12 @@ def run_exercise(args: argparse.Namespace) -> int:
 def run_run(args: argparse.Namespace) -> int:
     """Run a whole program, and return its exit status, or that of findings."""
     races = "global" if args.races == "global" else args.races is not None
+    player = None if args.player is None else (args.launch, args.block)
+    if args.player is not None:
+        check_writable(args.player)
     settings = settings_from(
         args.device or "sim", races, args.profile is not None, args.clock, args.max_steps,
-        shlex.split(args.nvcc or ""),
+        shlex.split(args.nvcc or ""), player,
     )  # fmt: skip
     sys.stdout.flush()
     try:
@@ -446,10 +449,24 @@ def run_run(args: argparse.Namespace) -> int:
         print("gpureduce: no races", file=sys.stderr)
     if args.profile is not None:
         _write_profile(result.profile, args.profile)
+    if args.player is not None:
+        _write_player(result, args)
     if result.findings and settings.races:
         return int(args.findings_status)
     status = result.status if result.status >= 0 else 128 - result.status
     return status or int(report.failed > 0)
+
+
+def _write_player(result: ProgramResult, args: argparse.Namespace) -> None:
+    """Write the page of the launch that was asked for, or say on standard error that it is not there."""
+    if result.player is not None:
+        result.player.save(args.player)
+        return
+    print(
+        f"gpureduce: there is no player: launch {args.launch} with block {args.block} did not run; "
+        f"the program had {result.launches} launches",
+        file=sys.stderr,
+    )
 
 
 def _write_profile(profile: gpureduce.Profile | None, path: str) -> None:

@@ -91,6 +91,7 @@ typedef struct cudart_state {
     uint64_t module_count;
     cudart_host_block *host_blocks;
     cudart_record *records;
+    cudart_record *traced;               /* the launch whose steps are recorded, once it has begun */
     cudaError_t pending, sticky;         /* of a kernel: before and after a call reported it */
     uint64_t clock;                      /* warp instructions of all launches */
     uint64_t launches, failed, repeated; /* repeated: only counted, see repeat.c */
@@ -102,6 +103,7 @@ typedef struct cudart_state {
     /* from the environment */
     size_t memory_bytes;
     uint64_t budget;
+    uint64_t traced_launch, traced_block; /* from 0; traced_launch UINT64_MAX: none */
     unsigned threads;
     ptx_race_scope races;
     bool counters, wall, every_launch;

@@ -4,7 +4,13 @@
 
 #include "cudart/cudart.h"
 
-enum { MAX_PARAMS = 32764, STATIC_SHARED = 48 << 10, WORKSPACE_BYTES = 256, MAX_RECORDS = 256 };
+enum {
+    MAX_OBSERVERS = 4,
+    MAX_PARAMS = 32764,
+    STATIC_SHARED = 48 << 10,
+    WORKSPACE_BYTES = 256,
+    MAX_RECORDS = 256
+};
 
 /* ---- messages ---- */
 
@@ -125,10 +131,27 @@ static cudaError_t pack_arguments(const ptx_kernel *kernel, void **arguments, ch
 
 /* ---- records ---- */
 
+static cudaError_t create_record(const cudart_function *f, const ptx_launch_config *config, bool counters,
+                                 ptx_race_scope races, cudart_record **out) {
+    ptx_error error;
+    cudart_record *record = calloc(1, sizeof *record);
+    if (!record)
+        return cudaErrorMemoryAllocation;
+    record->function = f;
+    if (ptx_record_create(f->kernel, counters, races, &record->ptx, &error) != PTX_OK) {
+        free(record);
+        return cudart_refuse_as(&error);
+    }
+    memcpy(record->grid, config->grid, sizeof record->grid);
+    memcpy(record->block, config->block, sizeof record->block);
+    record->dynamic_shared = config->dynamic_shared_bytes;
+    *out = record;
+    return cudaSuccess;
+}
+
 /* The record of launches with this kernel and grid; NULL if nothing is recorded. */
 static cudaError_t find_record(const cudart_function *f, const ptx_launch_config *config,
                                cudart_record **out) {
-    ptx_error error;
     unsigned count = 0;
     *out = NULL;
     if (!cudart.races && !cudart.counters)
@@ -141,22 +164,48 @@ static cudaError_t find_record(const cudart_function *f, const ptx_launch_config
             *out = r;
             return cudaSuccess;
         }
-    cudart_record *record = calloc(1, sizeof *record);
-    if (!record)
-        return cudaErrorMemoryAllocation;
-    record->function = f;
-    if (ptx_record_create(f->kernel, cudart.counters, cudart.races, &record->ptx, &error) != PTX_OK) {
-        free(record);
-        return cudart_refuse_as(&error);
-    }
-    memcpy(record->grid, config->grid, sizeof record->grid);
-    memcpy(record->block, config->block, sizeof record->block);
-    record->dynamic_shared = config->dynamic_shared_bytes;
+    const cudaError_t bad = create_record(f, config, cudart.counters, cudart.races, out);
+    if (bad != cudaSuccess)
+        return bad;
     cudart_record **end = &cudart.records;
     while (*end)
         end = &(*end)->next;
-    *end = *out = record;
+    *end = *out;
     return cudaSuccess;
+}
+
+/* The record of the steps of a block, if this is the launch to be traced; else NULL. */
+static cudaError_t find_trace(const cudart_function *f, const ptx_launch_config *config,
+                              cudart_record **out) {
+    ptx_error error;
+    *out = NULL;
+    if (cudart.launches - 1 != cudart.traced_launch || cudart.traced)
+        return cudaSuccess;
+    const cudaError_t bad = create_record(f, config, false, PTX_RACES_NONE, &cudart.traced);
+    if (bad != cudaSuccess)
+        return bad;
+    *out = cudart.traced;
+    return ptx_record_trace(cudart.traced->ptx, cudart.traced_block, &error) == PTX_OK
+               ? cudaSuccess
+               : cudart_refuse_as(&error);
+}
+
+/* Stores the observers of the launch in `observers`, which has room for MAX_OBSERVERS. */
+static cudaError_t observe(const cudart_function *f, ptx_launch_config *config, ptx_observer **observers) {
+    cudart_record *records[2];
+    cudaError_t bad = find_record(f, config, &records[0]);
+    if (bad == cudaSuccess)
+        bad = find_trace(f, config, &records[1]);
+    for (unsigned i = 0; bad == cudaSuccess && i < 2; i++) {
+        ptx_observer *const *own;
+        const size_t count = records[i] ? ptx_record_observers(records[i]->ptx, &own) : 0;
+        for (size_t k = 0; k < count; k++)
+            observers[config->observer_count++] = own[k];
+        if (records[i])
+            records[i]->launches++;
+    }
+    config->observers = observers;
+    return bad;
 }
 
 /* ---- the launch ---- */
@@ -183,18 +232,15 @@ static cudaError_t failed(const ptx_error *error, const cudart_function *f, cons
 }
 
 static cudaError_t run_kernel(const cudart_function *f, const cudart_launch *launch,
-                              ptx_launch_config *config) {
+                              const ptx_launch_config *given) {
+    ptx_launch_config config = *given;
     ptx_error error;
     ptx_launch_stats stats = {0};
-    cudart_record *record;
-    cudaError_t bad = find_record(f, config, &record);
+    ptx_observer *observers[MAX_OBSERVERS];
+    cudaError_t bad = observe(f, &config, observers);
     if (bad != cudaSuccess)
         return bad;
-    if (record) {
-        config->observer_count = ptx_record_observers(record->ptx, &config->observers);
-        record->launches++;
-    }
-    cudart_repeat *repeat = cudart_find_repeat(f, config);
+    cudart_repeat *repeat = cudart_find_repeat(f, &config);
     if (repeat && cudart_skip_repeat(repeat, &stats.warp_instructions) &&
         (!cudart.budget || cudart.clock + stats.warp_instructions < cudart.budget)) {
         cudart.clock += stats.warp_instructions;
@@ -203,9 +249,9 @@ static cudaError_t run_kernel(const cudart_function *f, const cudart_launch *lau
     }
     const size_t printed = cudart.printed.length;
     if (cudart.budget)
-        config->step_budget = cudart.clock < cudart.budget ? cudart.budget - cudart.clock : 1;
+        config.step_budget = cudart.clock < cudart.budget ? cudart.budget - cudart.clock : 1;
     cudart.running = true;
-    const ptx_status status = ptx_launch(f->kernel, cudart.memory, config, &stats, &error);
+    const ptx_status status = ptx_launch(f->kernel, cudart.memory, &config, &stats, &error);
     cudart.running = false;
     cudart.clock += stats.warp_instructions;
     if (repeat)

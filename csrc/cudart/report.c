@@ -1,5 +1,6 @@
-/* The report for the command `gpureduce run`: a line of JSON per failed launch, per kernel and grid, and a
-   last one. Without a report the end of the program tells on standard error that launches failed. */
+/* The report for the command `gpureduce run`: a line of JSON per failed launch, per kernel and grid, for the
+   launch whose steps are recorded, and a last one. Without a report the end of the program tells on standard
+   error that launches failed. */
 #include <inttypes.h>
 
 #include "cudart/cudart.h"
@@ -33,8 +34,8 @@ static bool write_text(void *arg, const char *text, size_t length) {
     return fwrite(text, 1, length, arg) == length;
 }
 
-static void put_record(FILE *to, const cudart_record *r) {
-    fputs("{\"kind\":\"kernel\",\"kernel\":", to);
+static void put_record(FILE *to, const char *kind, const cudart_record *r) {
+    fprintf(to, "{\"kind\":\"%s\",\"kernel\":", kind);
     put_string(to, r->function->name);
     fprintf(to,
             ",\"grid\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "],\"block\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32
@@ -66,7 +67,9 @@ void cudart_finish_report(void) {
     if (!cudart.report)
         return;
     for (const cudart_record *r = cudart.records; r; r = r->next)
-        put_record(cudart.report, r);
+        put_record(cudart.report, "kernel", r);
+    if (cudart.traced)
+        put_record(cudart.report, "trace", cudart.traced);
     fprintf(cudart.report,
             "{\"kind\":\"end\",\"launches\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"repeated\":%" PRIu64
             ",\"warp_instructions\":%" PRIu64 "}\n",

@@ -31,6 +31,8 @@ static cudaError_t prepare(void) {
     cudart.threads = (unsigned)setting("GPUREDUCE_SIM_THREADS", processors > 1 ? (uint64_t)processors : 1);
     cudart.races = (ptx_race_scope)setting("GPUREDUCE_RUN_RACES", PTX_RACES_NONE);
     cudart.counters = setting("GPUREDUCE_RUN_PROFILE", 0);
+    cudart.traced_launch = setting("GPUREDUCE_RUN_TRACED_LAUNCH", UINT64_MAX);
+    cudart.traced_block = setting("GPUREDUCE_RUN_TRACED_BLOCK", 0);
     cudart.every_launch = setting("GPUREDUCE_RUN_EVERY_LAUNCH", 0);
     cudart.wall = setting("GPUREDUCE_RUN_WALL_CLOCK", 0);
     cudart.limits[cudaLimitMallocHeapSize] = HEAP_BYTES;

@@ -237,6 +237,9 @@ typedef enum ptx_race_scope {
 ptx_status ptx_record_create(const ptx_kernel *kernel, bool counters, ptx_race_scope races, ptx_record **out,
                              ptx_error *error);
 void ptx_record_free(ptx_record *record);
+/* The record also has the steps of one block, by its linear index: at most 10,000 instructions of its warps
+   with their accesses and the registers that they write. */
+ptx_status ptx_record_trace(ptx_record *record, uint64_t block, ptx_error *error);
 /* The observers of the record for ptx_launch_config, which may take part in launch after launch. */
 size_t ptx_record_observers(const ptx_record *record, ptx_observer *const **observers);
 size_t ptx_record_race_count(const ptx_record *record);

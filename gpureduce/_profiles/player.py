@@ -19,8 +19,6 @@ from gpureduce._profiles.text import ProfileView
 from gpureduce._profiles.trace import Trace
 from gpureduce._rules.files import write_text
 
-MOST_THREADS = 256
-
 
 @dataclass(frozen=True)
 class Player:

@@ -312,14 +312,11 @@ class Profile(WithArrays):
         Raises
         ------
         ValueError
-            If there is no such block or launch, or the block has more than 256 threads.
+            If there is no such block or launch.
         """
-        from gpureduce._profiles.player import MOST_THREADS, player
+        from gpureduce._profiles.player import player
 
-        launched = self._launch(block, kernel)
-        threads = launched.block[0] * launched.block[1] * launched.block[2]
-        if threads > MOST_THREADS:
-            raise ValueError(f"block: expected at most {MOST_THREADS} threads per block, got {threads}")
+        self._launch(block, kernel)
         if self._rerun is None:
             raise ValueError("player: this profile cannot be run again")
         try:

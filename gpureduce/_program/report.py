@@ -13,6 +13,7 @@ import numpy as np
 from gpureduce._profiles.counts import COUNTER_FIELDS
 from gpureduce._profiles.from_core import kernel_profiles, outer_file
 from gpureduce._profiles.itanium_demangle import demangled
+from gpureduce._profiles.player import Player, player
 from gpureduce._profiles.profile import Profile
 
 
@@ -48,6 +49,7 @@ class Report:
     warp_instructions: int = 0
     failures: list[Failure] = field(default_factory=list)
     kernels: list[tuple] = field(default_factory=list)  # as records of launches from the core
+    traced: tuple | None = None  # the launch whose steps are recorded, also as such a record
 
 
 def _launch(row: Mapping[str, Any]) -> tuple:
@@ -59,7 +61,13 @@ def _launch(row: Mapping[str, Any]) -> tuple:
     rounds = np.array(row.get("rounds", []), dtype=np.uint64)
     races = [tuple(race) for race in row["races"]] if "races" in row else None
     head = demangled(row["kernel"]), tuple(row["grid"]), tuple(row["block"]), row["shared"]
-    return (*head, static, counters.tobytes(), rounds.tobytes(), None, races, 0, None, None, b"")
+    trace = _trace(row["trace"]) if "trace" in row else None
+    return (*head, static, counters.tobytes(), rounds.tobytes(), None, races, 0, None, trace, b"")
+
+
+def _trace(row: Mapping[str, Any]) -> tuple:
+    tables = (bytes.fromhex(row[name]) for name in ("steps", "accesses", "written"))
+    return (*tables, row["lost"], row["statements"])
 
 
 def read_report(path: str) -> Report:
@@ -79,6 +87,8 @@ def read_report(path: str) -> Report:
             report.failed = report.launches = len(report.failures)
         elif row["kind"] == "kernel":
             report.kernels.append(_launch(row))
+        elif row["kind"] == "trace":
+            report.traced = _launch(row)
         else:
             report.launches, report.failed = row["launches"], row["failed"]
             report.repeated = row["repeated"]
@@ -106,3 +116,15 @@ def profile_of(report: Report, title: str, texts: Mapping[str, str]) -> Profile 
     file = outer_file(report.kernels)
     profiles = kernel_profiles(report.kernels, file, 0)
     return Profile(title, profiles, file, sources=_sources(report.kernels, texts))
+
+
+def player_of(report: Report, title: str, texts: Mapping[str, str], block: int) -> Player | None:
+    """Return the player of a block of the launch whose steps are recorded; None if there are none."""
+    if report.traced is None:
+        return None
+    launches = [report.traced]
+    file = outer_file(launches)
+    (kernel,) = kernel_profiles(launches, file, 0)
+    if kernel.trace is None or not len(kernel.trace.steps):
+        return None
+    return player(Profile(title, (kernel,), file, sources=_sources(launches, texts)), file, kernel, block)

@@ -13,9 +13,10 @@ from typing import IO, Any
 
 from gpureduce._profiles.diagnostics import Finding
 from gpureduce._profiles.from_core import race_scope
+from gpureduce._profiles.player import Player
 from gpureduce._profiles.profile import Profile
 from gpureduce._program.build import RUNTIME, SUFFIXES, compile_program, search_path
-from gpureduce._program.report import Failure, Report, profile_of, read_report
+from gpureduce._program.report import Failure, Report, player_of, profile_of, read_report
 from gpureduce._rules.arguments import integer
 from gpureduce._rules.files import open_file
 
@@ -47,6 +48,9 @@ class ProgramResult:
         PTX instructions of all warps.
     profile : Profile or None
         Counters and races, one entry in ``profile.kernels`` per kernel and grid; None unless asked for.
+    player : Player or None
+        Page that steps through a block of one launch; None unless asked for, and if there is no such launch
+        or block.
     compiler_output : str
         Warnings of the compiler.
     """
@@ -59,6 +63,7 @@ class ProgramResult:
     failures: tuple[Failure, ...] = ()
     warp_instructions: int = 0
     profile: Profile | None = field(default=None, repr=False)
+    player: Player | None = field(default=None, repr=False)
     compiler_output: str = field(default="", repr=False)
 
     @property
@@ -77,6 +82,7 @@ class Settings:
     clock: str = CLOCKS[0]
     max_steps: int = DEFAULT_STEPS
     options: tuple[str, ...] = ()
+    player: tuple[int, int] | None = None  # a launch and a block
 
 
 def _environment(settings: Settings, report: str) -> dict[str, str]:
@@ -88,6 +94,10 @@ def _environment(settings: Settings, report: str) -> dict[str, str]:
         environment["GPUREDUCE_RUN_PROFILE"] = str(int(settings.profile))
         environment["GPUREDUCE_RUN_WALL_CLOCK"] = str(int(settings.clock == "wall"))
         environment["GPUREDUCE_RUN_BUDGET"] = str(settings.max_steps)
+        if settings.player is not None:
+            launch, block = settings.player
+            environment["GPUREDUCE_RUN_TRACED_LAUNCH"] = str(launch)
+            environment["GPUREDUCE_RUN_TRACED_BLOCK"] = str(block)
     return environment
 
 
@@ -136,7 +146,10 @@ def run_with(
             )
             output, errors = _finish(process, text, seconds)
             report = read_report(path)
-        profile = profile_of(report, name, texts)
+        profile, player = profile_of(report, name, texts), None
+        if settings.player is not None:
+            launch, block = settings.player
+            player = player_of(report, f"{name}, launch {launch}", texts, block)
     result = ProgramResult(
         output.decode(errors="replace"),
         errors.decode(errors="replace"),
@@ -146,6 +159,7 @@ def run_with(
         tuple(report.failures),
         report.warp_instructions,
         profile,
+        player,
         said,
     )
     return result, report
@@ -174,7 +188,13 @@ def _finish(process: subprocess.Popen, text: bytes | None, seconds: float | None
 
 
 def settings_from(
-    device: str, races: bool | str, profile: bool, clock: str, max_steps: int | None, options: Iterable[str]
+    device: str,
+    races: bool | str,
+    profile: bool,
+    clock: str,
+    max_steps: int | None,
+    options: Iterable[str],
+    player: int | tuple[int, int] | None = None,
 ) -> Settings:
     """Return the settings, or raise what says which argument is wrong."""
     if clock not in CLOCKS:
@@ -187,9 +207,21 @@ def settings_from(
     if device not in DEVICES:
         raise ValueError(f"device: expected 'sim' or 'cuda', got {device!r}")
     simulated, scope = device == "sim", race_scope(races)
-    if not simulated and (scope or profile):
-        raise ValueError("device: races and profiles need the simulator")
-    return Settings(simulated, scope, bool(profile), clock, steps, tuple(options))
+    if not simulated and (scope or profile or player is not None):
+        raise ValueError("device: races, profiles and players need the simulator")
+    shown = None if player is None else _launch_and_block(player)
+    return Settings(simulated, scope, bool(profile), clock, steps, tuple(options), shown)
+
+
+def _launch_and_block(player: Any) -> tuple[int, int]:
+    """Return a launch and a block; the block of a launch alone is 0."""
+    pair = player if isinstance(player, (tuple, list)) else (player, 0)
+    if len(pair) != 2:
+        raise ValueError(f"player: expected a launch, or a launch and a block, got {player!r}")
+    launch, block = (integer(each, "player") for each in pair)
+    if launch < 0 or block < 0:
+        raise ValueError(f"player: expected 0 or more, got {player!r}")
+    return launch, block
 
 
 def run_program(
@@ -200,6 +232,7 @@ def run_program(
     device: str = "sim",
     races: bool | str = False,
     profile: bool = False,
+    player: int | tuple[int, int] | None = None,
     clock: str = "instructions",
     max_steps: int | None = None,
     options: Iterable[str] = (),
@@ -223,6 +256,9 @@ def run_program(
         memory.
     profile : bool
         Whether to count what kernels do, by source line.
+    player : int or (int, int), optional
+        Number of a launch, from 0, or of a launch and the linear index of a block (default: 0).
+        ``result.player`` is a page that steps through the block.
     clock : {"instructions", "wall"}
         Time between events: 1 ns per warp instruction, or the time that the simulator takes.
     max_steps : int, optional
@@ -268,7 +304,7 @@ def run_program(
         raise TypeError(f"source: expected str or path, got {type(source).__name__}")
     if isinstance(args, (str, bytes)):
         raise TypeError("args: expected a list of arguments, got one text")
-    settings = settings_from(device, races, profile, clock, max_steps, options)
+    settings = settings_from(device, races, profile, clock, max_steps, options, player)
     text = stdin.encode() if isinstance(stdin, str) else stdin
     piped = isinstance(text, bytes)
     streams = {

@@ -1,5 +1,7 @@
 """Whole programs: compiled by nvcc, run on the simulator by `gpureduce run` and `run_program`."""
 
+import base64
+import json
 import os
 import re
 import signal
@@ -7,12 +9,15 @@ import subprocess
 import sys
 import time
 import types
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpureduce._custom import nvcc
+from gpureduce._profiles.trace import STEP
 from gpureduce._program.build import RUNTIME, compile_program, search_path
 from gpureduce.kernels import run_program
 
@@ -56,6 +61,34 @@ def test_a_program_as_in_a_textbook():
     assert by_text["out[blockIdx.x] = part[0];"].global_requests == 4
     assert by_text["if (tid < s)"].divergent_branches == 4 * 5
     assert "part[tid] += part[tid + s];" in result.profile.annotate()
+
+
+def data_of(player):
+    found = re.search('<script type="application/json" id="data">(.*?)</script>', player.html, re.DOTALL)
+    return json.loads(found[1])
+
+
+def test_a_launch_is_played(built, tmp_path):
+    result = run_program(SOURCES / "reduction.cu", ["1000"], player=(0, 3))
+    assert result.player.title == "reduction.cu, launch 0: block 3 of reduce"
+    data = data_of(result.player)
+    assert (data["threads"], data["warps"], data["lost"]) == (256, 8, 0)
+    assert data["files"][0]["lines"] == (SOURCES / "reduction.cu").read_text().splitlines()
+    # The last block has 232 elements: in its last warp 8 of 32 lanes load.
+    steps = np.frombuffer(zlib.decompress(base64.b64decode(data["trace"])), STEP, data["counts"][0])
+    loads = [i for i, each in enumerate(data["instructions"]) if each["text"].startswith("ld.global")]
+    masks = {int(step["warp"]): int(step["executed"]) for step in steps if step["pc"] in loads}
+    assert masks == {**dict.fromkeys(range(7), 2**32 - 1), 7: 2**8 - 1}
+    assert result.profile is None and len(steps) == result.player.steps < result.warp_instructions
+    # Launches that repeat without effect are traced, too.
+    assert run_program(built["repeated"], player=30).player.steps
+    assert run_program(SOURCES / "reduction.cu", ["1000"], player=1).player is None
+    page = tmp_path / "page.html"
+    done = command("--player", str(page), "--launch", "0", "--block", "2", built["reduction"], "1000")
+    assert done.returncode == 0 and "block 2 of reduce" in page.read_text()
+    done = command("--player", str(page), "--launch", "7", built["reduction"], "1000")
+    assert done.returncode == 0
+    assert "launch 7 with block 0 did not run; the program had 1 launches" in done.stderr
 
 
 def test_memory_functions(built):
@@ -245,7 +278,11 @@ def test_a_cell_of_a_notebook(capsys):
         ({"source": 3}, TypeError, "source: expected str or path, got int"),
         ({"args": "one"}, TypeError, "args: expected a list"),
         ({"device": "sim:1"}, ValueError, "device: expected 'sim' or 'cuda', got 'sim:1'"),
-        ({"device": "cuda", "races": True}, ValueError, "device: races and profiles need the simulator"),
+        ({"device": "cuda", "races": True}, ValueError, "device: races, profiles and players need"),
+        ({"device": "cuda", "player": 0}, ValueError, "device: races, profiles and players need"),
+        ({"player": -1}, ValueError, "player: expected 0 or more, got -1"),
+        ({"player": (0, 1, 2)}, ValueError, "player: expected a launch, or a launch and a block"),
+        ({"player": "first"}, TypeError, "player: expected an integer, got str"),
         ({"races": "local"}, ValueError, "races: expected True, False or 'global', got 'local'"),
         ({"races": 1}, TypeError, "races: expected bool or 'global', got int"),
         ({"clock": "sun"}, ValueError, "clock: expected one of"),

@@ -6,6 +6,7 @@ chromium and chromium-driver.
 """
 
 import argparse
+import itertools
 import sys
 import tempfile
 from pathlib import Path
@@ -51,7 +52,12 @@ def banks(browser: Browser) -> dict[int, list[str]]:
 def step_through(browser: Browser) -> None:
     """Forward, back, by keys and by the slider; from the first step to the last."""
     last = browser.run("return Number(document.getElementById('slider').max)")
-    assert last > 100 and browser.run(STEP) == 0
+    assert last > 100 and browser.run("return document.getElementById('by').value") == "line"
+    first = browser.run(STEP)  # behind the loads of parameters
+    assert first > 0 and "i = uint64_t(blockIdx.x)" in browser.run(f"return {HERE}")
+    browser.run(ARROW, "i")
+    click(browser, "first")
+    assert browser.run(STEP) == 0
     seen = []
     for _ in range(30):
         seen.append(browser.run(f"return document.getElementById('where').innerText + {HERE}"))
@@ -81,6 +87,56 @@ def step_through(browser: Browser) -> None:
     click(browser, "play")
     browser.wait_for(f"{STEP} > {browser.run(STEP) + 2}")
     click(browser, "play")
+
+
+def by_units(browser: Browser) -> None:
+    """By lines, accesses and barriers, forward and back."""
+    click(browser, "first")
+    browser.run(ARROW, "l")
+    places = []
+    for _ in range(8):
+        click(browser, "forward")
+        places.append(browser.run("return placeOf(step)"))
+    assert all(left != right for left, right in itertools.pairwise(places))
+    for place in places[-2::-1]:
+        click(browser, "back")
+        assert browser.run("return placeOf(step)") == place
+    click(browser, "first")
+    browser.run(ARROW, "a")
+    for _ in range(5):
+        click(browser, "forward")
+        assert browser.run("return trace.touches.has(step)")
+    click(browser, "first")
+    browser.run(ARROW, "b")
+    for barriers in range(1, 6):
+        click(browser, "forward")
+        assert browser.run("return trace.steps[step].round") == barriers
+    click(browser, "back")
+    assert browser.run("return [trace.steps[step].round, trace.steps[step - 1].round]") == [4, 3]
+    browser.run(ARROW, "i")
+    click(browser, "first")
+
+
+def values(browser: Browser, given: np.ndarray) -> None:
+    """The lanes' values that a load returns and a store takes are shown without a click."""
+    seen = {}
+    for effect in ("load", "store"):
+        slide(
+            browser,
+            browser.run(
+                "return trace.steps.findIndex((at, i) => data.instructions[at.pc].effect === arguments[0] &&"
+                " trace.touches.has(i))",
+                effect,
+            ),
+        )
+        title = browser.run("return document.getElementById('values-title').innerText")
+        assert f"warp 0 {effect}s: %f" in title, title
+        cells = browser.run(
+            "return [...document.querySelectorAll('#lane-values .set')].map(e => e.textContent)"
+        )
+        seen[effect] = list(map(float, cells))
+    assert len(seen["load"]) == 32 and np.allclose(seen["load"], given[:32], rtol=1e-6)
+    assert seen["store"] == seen["load"]
 
 
 def conflicts(browser: Browser, found: gpureduce.Profile) -> None:
@@ -129,27 +185,30 @@ def registers(browser: Browser, values: np.ndarray) -> None:
 
 def look(browser: Browser, folder: Path, dark: bool, pictures: Path | None) -> None:
     """Open and step through a page; AssertionError where it is not as it should be."""
-    values = np.random.default_rng(1).random(4096, np.float32)
-    found = gpureduce.profile(values, "v1", block_size=256)
+    given = np.random.default_rng(1).random(4096, np.float32)
+    found = gpureduce.profile(given, "v1", block_size=256)
     found.player().save(folder / "v1.html")
     browser.open((folder / "v1.html").as_uri())
     browser.wait_for("return document.body.dataset.ready")
     red = int(browser.run("return getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]"))
     assert (red < 128) == dark
     step_through(browser)
+    by_units(browser)
+    values(browser, given)
     conflicts(browser, found)
     if pictures:
         browser.picture(pictures / f"player-{'dark' if dark else 'light'}.png")
     switched_off(browser)
-    registers(browser, values)
+    registers(browser, given)
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
     shown = folder / "notebook.html"
     shown.write_text(f"<!doctype html><body>{found.player()._repr_html_()}</body>", encoding="utf-8")
     browser.open(shown.as_uri())
     inside = "document.querySelector('iframe').contentDocument"
     browser.wait_for(f"return {inside}?.body?.dataset.ready")
+    opened = int(browser.run(f"return {inside}.body.dataset.step"))
     browser.run(f"{inside}.getElementById('forward').click()")
-    assert browser.run(f"return {inside}.body.dataset.step") == "1"
+    assert int(browser.run(f"return {inside}.body.dataset.step")) > opened
     assert not browser.errors()
 
 
@@ -182,9 +241,26 @@ def of_ptx(browser: Browser, folder: Path) -> None:
     assert not browser.errors()
 
 
+def on_a_phone(browser: Browser, folder: Path, pictures: Path | None) -> None:
+    """Nothing is wider than a page of 360 pixels."""
+    page = folder / "phone.html"
+    frame = gpureduce.profile(4096, "v1", block_size=256).player()._repr_html_()
+    page.write_text(f'<!doctype html><body style="width:360px;margin:0">{frame}</body>', encoding="utf-8")
+    browser.open(page.as_uri())
+    inside = "document.querySelector('iframe').contentDocument"
+    browser.wait_for(f"return {inside}?.body?.dataset.ready")
+    for _ in range(12):
+        browser.run(f"{inside}.getElementById('forward').click()")
+    wide = browser.run(f"return {inside}.documentElement.scrollWidth")
+    if pictures:
+        browser.picture(pictures / "player-phone.png")
+    assert wide <= 360, wide
+    assert not browser.errors()
+
+
 def large(browser: Browser, folder: Path) -> None:
-    """As many steps as are kept, of 256 threads: a step takes no time that one notices."""
-    player = gpureduce.profile(4 * 10**5, "v7", block_size=256, grid_size=1, races=False).player()
+    """As many steps as are kept, of 1,024 threads: a step takes no time that one notices."""
+    player = gpureduce.profile(4 * 10**5, "v7", block_size=1024, grid_size=1, races=False).player()
     assert player.steps == 10_000 and player.lost
     player.save(folder / "v7.html")
     browser.open((folder / "v7.html").as_uri())
@@ -207,6 +283,8 @@ def main() -> int:
         for dark in (False, True):
             with Browser(dark=dark, size=(1400, 1000)) as browser:
                 look(browser, Path(folder), dark, pictures)
+        with Browser(size=(500, 900)) as browser:  # the narrowest window
+            on_a_phone(browser, Path(folder), pictures)
         with Browser() as browser:
             of_ptx(browser, Path(folder))
             large(browser, Path(folder))

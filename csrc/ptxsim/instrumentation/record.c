@@ -1,5 +1,5 @@
-/* Counters and races of a kernel as JSON: the fields are those that csrc/python/instrumentation.c passes to
-   Python. */
+/* Counters, races and steps of a kernel as JSON: the fields are those that csrc/python/instrumentation.c
+   passes to Python. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "instrumentation/global_races.h"
 #include "instrumentation/predication.h"
 #include "instrumentation/racecheck.h"
+#include "instrumentation/trace.h"
 #include "location.h"
 
 struct ptx_record {
@@ -17,7 +18,8 @@ struct ptx_record {
     ptx_counters *counters;
     ptx_racecheck *races;
     ptx_global_races *global_races;
-    ptx_observer *observers[3];
+    ptx_trace *trace;
+    ptx_observer *observers[4];
     size_t observer_count;
 };
 
@@ -61,7 +63,15 @@ void ptx_record_free(ptx_record *record) {
     ptx_counters_free(record->counters);
     ptx_global_races_free(record->global_races);
     ptx_racecheck_free(record->races);
+    ptx_trace_free(record->trace);
     free(record);
+}
+
+ptx_status ptx_record_trace(ptx_record *record, uint64_t block, ptx_error *error) {
+    const ptx_status status = ptx_trace_create(block, &record->trace, error);
+    if (status == PTX_OK)
+        record->observers[record->observer_count++] = &record->trace->base;
+    return status;
 }
 
 size_t ptx_record_observers(const ptx_record *record, ptx_observer *const **observers) {
@@ -158,6 +168,51 @@ static void put_races(writing *to, const ptx_race_table *table) {
     put(to, "]");
 }
 
+/* Bytes as hexadecimal digits. */
+static void put_bytes(writing *to, const char *name, const void *from, size_t bytes) {
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *at = from;
+    char text[129];
+    put(to, "\"%s\":\"", name);
+    for (size_t done = 0; done < bytes && to->good;) {
+        size_t used = 0;
+        for (; used < sizeof text - 1 && done < bytes; done++) {
+            text[used++] = digits[at[done] >> 4];
+            text[used++] = digits[at[done] & 15];
+        }
+        to->good = to->write(to->arg, text, used);
+    }
+    put(to, "\",");
+}
+
+/* The text of an instruction without its guard predicate. */
+static void put_statement(writing *to, const ptx_kernel *kernel, size_t pc) {
+    const ptx_source *source = &kernel->source[pc];
+    const char *from = kernel->module->text + source->text_offset + source->column - 1;
+    const size_t length = strcspn(from, ";");
+    char *text = malloc(length + 1);
+    to->good = to->good && text;
+    if (!text)
+        return;
+    memcpy(text, from, length);
+    text[length] = '\0';
+    put(to, pc ? "," : "");
+    put_string(to, text);
+    free(text);
+}
+
+static void put_trace(writing *to, const ptx_kernel *kernel, const ptx_trace *trace) {
+    put(to, ",\"trace\":{");
+    put_bytes(to, "steps", trace->steps, trace->step_count * sizeof *trace->steps);
+    put_bytes(to, "accesses", trace->accesses, trace->access_count * sizeof *trace->accesses);
+    put_bytes(to, "written", trace->register_writes,
+              trace->register_write_count * sizeof *trace->register_writes);
+    put(to, "\"lost\":%" PRIu64 ",\"statements\":[", trace->lost);
+    for (size_t pc = 0; pc < kernel->count && to->good; pc++)
+        put_statement(to, kernel, pc);
+    put(to, "]}");
+}
+
 bool ptx_record_write(const ptx_record *record, bool (*write)(void *arg, const char *text, size_t length),
                       void *arg) {
     writing to = {.write = write, .arg = arg, .good = true};
@@ -171,5 +226,7 @@ bool ptx_record_write(const ptx_record *record, bool (*write)(void *arg, const c
     }
     if (record->races)
         put_races(&to, &record->races->table);
+    if (record->trace)
+        put_trace(&to, record->kernel, record->trace);
     return to.good;
 }
