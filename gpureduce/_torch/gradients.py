@@ -107,6 +107,7 @@ def keep_conv2d(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
     """Save what the gradients of a convolution need."""
     ctx.save_for_backward(*inputs[:2])
     ctx.asked, _ = convolution(*inputs)
+    ctx.rest = inputs[3:]
 
 
 def of_conv2d(ctx: Any, grad: torch.Tensor) -> Gradients:

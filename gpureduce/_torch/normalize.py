@@ -295,15 +295,21 @@ def rows_gradient(grad: torch.Tensor, x: torch.Tensor, scale: torch.Tensor, cent
     return rest * scale
 
 
+def normalized_rows(a: torch.Tensor, eps: float, centered: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the normalized rows in the wide dtype, and the factors that made them."""
+    x = wide(a)
+    if centered:
+        x = x - row_mean(x)
+    scale = 1 / torch.sqrt(row_mean(x * x) + eps)
+    return x * scale, scale
+
+
 def _of_norm(
     grad: torch.Tensor, a: torch.Tensor, weight: torch.Tensor | None, eps: float, centered: bool
 ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]:
     """Return the gradients of the rows and of the weight, and that of the results in the wide dtype."""
-    x, above = wide(a), wide(grad)
-    if centered:
-        x = x - row_mean(x)
-    scale = 1 / torch.sqrt(row_mean(x * x) + eps)
-    x = x * scale
+    above = wide(grad)
+    x, scale = normalized_rows(a, eps, centered)
     rows = rows_gradient(above if weight is None else above * wide(weight), x, scale, centered)
     of_weight = None if weight is None else over_rows(above * x, weight.dtype)
     return rows.to(a.dtype), of_weight, above

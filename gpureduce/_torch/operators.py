@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gpureduce._torch import gradients, groups, kernels, normalize, torch
+from gpureduce._torch import batching, gradients, groups, kernels, normalize, tangents, torch
 from gpureduce._torch.direct import core_call, direct
 
 forward_ad = torch.autograd.forward_ad
+_set_forward_ad_enabled = forward_ad._set_fwd_grad_enabled
+_single_level_functions = torch._functorch.utils.enable_single_level_autograd_function
 
 _library = torch.library.Library("gpureduce", "FRAGMENT")  # the operators last as long as it
 
 
 class _Gradient(NamedTuple):
-    """Functions that save tensors of a call and compute the gradients of the first parameters, `tensors`."""
+    """Functions that save tensors of a call and compute derivatives by the first parameters, `tensors`.
+
+    `of` returns the gradients, and `tangent` the derivative of the result along tangents of the parameters.
+    """
 
     keep: Callable
     of: Callable
+    tangent: Callable = tangents.of_reduction
     defaults: tuple = (None, None, False)  # of all parameters
     tensors: int = 1
     optional: int = 0  # how many of the parameters after the tensors are tensors or None
@@ -33,19 +39,39 @@ _GRADIENTS = {
     "prod": _Gradient(gradients.keep_input, gradients.of_prod),
     "min": _Gradient(gradients.keep_both, gradients.of_extreme),
     "max": _Gradient(gradients.keep_both, gradients.of_extreme),
-    "dot": _Gradient(gradients.keep_pair, gradients.of_dot, (None, None), 2),
-    "matmul": _Gradient(gradients.keep_pair, gradients.of_matmul, (None, None, None), 2),
-    "conv2d": _Gradient(gradients.keep_conv2d, gradients.of_conv2d, (None, None, *kernels.CONVOLUTION), 2, 1),
-    "exact_sum": _Gradient(gradients.keep_shape, gradients.of_sum),
-    "softmax": _Gradient(normalize.keep_softmax, normalize.of_softmax, (None, -1)),
-    "log_softmax": _Gradient(normalize.keep_softmax, normalize.of_log_softmax, (None, -1)),
-    "rms_norm": _Gradient(normalize.keep_rms_norm, normalize.of_rms_norm, (None, None, 1e-6), 1, 1),
-    "layer_norm": _Gradient(
-        normalize.keep_layer_norm, normalize.of_layer_norm, (None, None, None, 1e-5), 1, 2
+    "dot": _Gradient(gradients.keep_pair, gradients.of_dot, tangents.of_dot, (None, None), 2),
+    "matmul": _Gradient(gradients.keep_pair, gradients.of_matmul, tangents.of_matmul, (None, None, None), 2),
+    "conv2d": _Gradient(
+        gradients.keep_conv2d,
+        gradients.of_conv2d,
+        tangents.of_conv2d,
+        (None, None, *kernels.CONVOLUTION),
+        2,
+        1,
     ),
-    "group_reduce": _Gradient(groups.keep_groups, groups.of_groups, (None, None, None, None, 0)),
-    "gather_rows": _Gradient(groups.keep_gather, groups.of_gather, (None, None, 0)),
-    "segment_reduce": _Gradient(groups.keep_segments, groups.of_segments, (None, None, None, 0)),
+    "exact_sum": _Gradient(gradients.keep_shape, gradients.of_sum),
+    "softmax": _Gradient(normalize.keep_softmax, normalize.of_softmax, tangents.of_softmax, (None, -1)),
+    "log_softmax": _Gradient(
+        normalize.keep_softmax, normalize.of_log_softmax, tangents.of_log_softmax, (None, -1)
+    ),
+    "rms_norm": _Gradient(
+        normalize.keep_rms_norm, normalize.of_rms_norm, tangents.of_rms_norm, (None, None, 1e-6), 1, 1
+    ),
+    "layer_norm": _Gradient(
+        normalize.keep_layer_norm,
+        normalize.of_layer_norm,
+        tangents.of_layer_norm,
+        (None, None, None, 1e-5),
+        1,
+        2,
+    ),
+    "group_reduce": _Gradient(
+        groups.keep_groups, groups.of_groups, tangents.of_groups, (None, None, None, None, 0)
+    ),
+    "gather_rows": _Gradient(groups.keep_gather, groups.of_gather, tangents.of_gather, (None, None, 0)),
+    "segment_reduce": _Gradient(
+        groups.keep_segments, groups.of_segments, tangents.of_groups, (None, None, None, 0)
+    ),
 }
 
 
@@ -59,38 +85,75 @@ def _plain(key: str) -> Any:
     return _told_apart(keys | torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autograd{key}")))
 
 
+def _like(tensor: torch.Tensor) -> tuple[Any, dict[str, Any]]:
+    return tensor.shape, {"dtype": tensor.dtype, "device": tensor.device}
+
+
+def _forward_mode(gradient: _Gradient) -> Callable:
+    """Return the forward-mode derivative of a function."""
+
+    def jvp(ctx, *tangents):
+        functorch = torch._C._functorch
+        levels = functorch.get_interpreter_stack() or ()
+        if len([level for level in levels if level.key() == functorch.TransformType.Jvp]) > 1:
+            raise NotImplementedError(
+                "forward mode within forward mode is not implemented; torch.func.hessian is jacfwd of jacrev"
+            )
+        with torch.enable_grad():  # for the transforms outside of this one
+            return gradient.tangent(ctx, gradient.of, *tangents[:-1])
+
+    return jvp
+
+
 def _differentiable(
     operator: Any, gradient: _Gradient, kernels: dict[str, Callable]
-) -> tuple[Callable, type[torch.autograd.Function]]:
+) -> tuple[Callable, type[Any]]:
     """Return the autograd kernel of an operator, and the function that it records.
 
     The one of `torch.library.register_autograd` takes 5 us more for a call that needs no gradient.
     """
     at_once = {_plain(key): kernel for key, kernel in kernels.items()}
-    last, tensors = gradient.tensors - 1, gradient.tensors + gradient.optional
+    last, count = gradient.tensors - 1, gradient.tensors + gradient.optional
 
     def below(*inputs):
         with torch._C._AutoDispatchBelowAutograd():
             return operator(*inputs)
 
+    def below_transforms(*inputs):
+        with torch.enable_grad(), _set_forward_ad_enabled(True):  # for the transforms outside of this one
+            return below(*inputs)
+
     def forward(ctx, *inputs):
         *inputs, kernel = inputs
         output = kernel(*inputs)
         gradient.keep(ctx, inputs, output)
+        if forward_ad._current_level >= 0 or kernel is below_transforms:
+            ctx.save_for_forward(*(ctx.to_save or ()))
+            outputs = output if isinstance(output, tuple) else (output,)
+            ctx.results = [
+                _like(each) if each.is_floating_point() or each.is_complex() else None for each in outputs
+            ]
         return output
 
-    def backward(ctx, grad):
-        return *gradient.of(ctx, grad), None
+    def backward(ctx, *grads):
+        return *gradient.of(ctx, *grads), None
 
-    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    noting = type(f"gpureduce_{operator._opname}", (torch.autograd.Function,), members)
+    members = {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(backward),
+        "jvp": staticmethod(_forward_mode(gradient)),
+    }
+    # The transforms of torch.func dispatch one level at a time, and so the function is one of a single level.
+    noting = type(f"gpureduce_{operator._opname}", (torch.autograd.function._SingleLevelFunction,), members)
 
     def dispatched(keys, *inputs):
+        if torch._C._are_functorch_transforms_active():
+            with _single_level_functions():
+                return noting.apply(*inputs, *gradient.defaults[len(inputs) :], below_transforms)
         kernel = at_once.get(_told_apart(keys), below)
         needed = inputs[0].requires_grad or inputs[last].requires_grad
-        for value in inputs[last + 1 : tensors]:
+        for value in inputs[last + 1 : count]:
             needed = needed or (value is not None and value.requires_grad)
-        # The function has no formula for forward-mode derivatives, and says so.
         if (needed and torch.is_grad_enabled()) or forward_ad._current_level >= 0:
             return noting.apply(*inputs, *gradient.defaults[len(inputs) :], kernel)
         return kernel(*inputs)
@@ -112,7 +175,7 @@ def _direct(
     core: _Core,
     cuda: Callable,
     gradient: _Gradient | None,
-    noting: type[torch.autograd.Function] | None,
+    noting: type[Any] | None,
 ) -> Callable:
     """Return a function that calls the core where it can, else the operator."""
     function = recorded = None
@@ -121,9 +184,8 @@ def _direct(
         result = function(*inputs)
         return cuda(*inputs) if result is NotImplemented else result
 
-    if gradient is not None:
-        # That of the base class, in C: torch.autograd.Function.apply prepares for transforms; none is active.
-        apply = super(torch.autograd.Function, noting).apply
+    if gradient is not None and noting is not None:
+        apply = noting.apply
         defaults = gradient.defaults
 
         def recorded(*inputs):
@@ -134,15 +196,23 @@ def _direct(
 
 
 def _define(
-    name: str, parameters: str, cuda: Callable, host: Callable, fake: Callable, core: _Core | None = None
+    name: str,
+    parameters: str,
+    cuda: Callable,
+    host: Callable,
+    fake: Callable,
+    core: _Core | None = None,
+    batched: Callable[[Callable], batching.Rule] | None = batching.element_by_element,
 ) -> Callable:
-    """Define an operator, whose result aliases no argument."""
+    """Define an operator, whose result aliases no argument, and its batching rule for `torch.vmap`."""
     _library.define(f"{name}({parameters}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
     operator = getattr(torch.ops.gpureduce, name).default
     kernels = {"CUDA": cuda, "CPU": host}
     for key, kernel in kernels.items():
         _library.impl(name, kernel, key)
     torch.library.register_fake(f"gpureduce::{name}", fake, lib=_library)
+    if batched is not None and hasattr(torch.library, "register_vmap"):  # PyTorch 2.5
+        torch.library.register_vmap(f"gpureduce::{name}", batched(operator), lib=_library)
     gradient, noting = _GRADIENTS.get(name), None
     if gradient is not None:
         first, noting = _differentiable(operator, gradient, kernels)
@@ -154,6 +224,14 @@ _REDUCTION = ("a", "axis", "keepdims")
 _SUMS = kernels.BY_NAME | {"uint64": torch.int64}  # PyTorch's sums of unsigned integers are int64
 
 
+def _along(at: int, default: Any = None) -> Callable:
+    """Return the batching rule of an operator whose argument number `at` is its axis or axes."""
+    return lambda operator: batching.along_axes(operator, at, default)
+
+
+_of_axes = _along(1)
+
+
 def _reduction(name: str, axis: str = "int[1]?") -> Callable:
     return _define(
         name,
@@ -162,6 +240,7 @@ def _reduction(name: str, axis: str = "int[1]?") -> Callable:
         kernels.reduction_on_host(name),
         kernels.fake_reduction(name),
         _Core(name, _REDUCTION, _SUMS if name in ("sum", "prod") else kernels.BY_NAME),
+        batched=batching.of_flattened if axis == "int?" else _of_axes,
     )
 
 
@@ -193,6 +272,7 @@ matmul = _define(
     kernels.matmul_on_host,
     kernels.fake_matmul,
     _Core("matmul", ("a", "b", "precision"), kernels.BY_NAME),
+    batched=batching.of_matmul,
 )
 conv2d = _define(
     "conv2d",
@@ -208,6 +288,7 @@ group_reduce = _define(
     groups.groups_on_cuda,
     groups.groups_on_host,
     groups.fake_groups,
+    batched=_along(4, 0),
 )
 segment_reduce = _define(
     "segment_reduce",
@@ -215,6 +296,7 @@ segment_reduce = _define(
     groups.segments_on_cuda,
     groups.segments_on_host,
     groups.fake_segments,
+    batched=_along(3, 0),
 )
 gather_rows = _define(
     "gather_rows",
@@ -222,6 +304,7 @@ gather_rows = _define(
     groups.gather_rows,
     groups.gather_rows,
     groups.fake_gather,
+    batched=_along(2, 0),
 )
 exact_sum = _define(
     "exact_sum",
@@ -230,6 +313,7 @@ exact_sum = _define(
     normalize.exact_sum_on_host,
     normalize.fake_exact_sum,
     _Core("sum", _REDUCTION, _SUMS, exact=True),
+    batched=_along(1, None),
 )
 softmax = _define(
     "softmax",
@@ -237,6 +321,7 @@ softmax = _define(
     normalize.softmax_on_cuda,
     normalize.softmax_on_host,
     normalize.fake_softmax,
+    batched=_along(1, -1),
 )
 log_softmax = _define(
     "log_softmax",
@@ -244,6 +329,7 @@ log_softmax = _define(
     normalize.log_softmax_on_cuda,
     normalize.log_softmax_on_host,
     normalize.fake_log_softmax,
+    batched=_along(1, -1),
 )
 rms_norm = _define(
     "rms_norm",
@@ -251,6 +337,7 @@ rms_norm = _define(
     normalize.rms_norm_on_cuda,
     normalize.rms_norm_on_host,
     normalize.fake_rms_norm,
+    batched=batching.of_rows,
 )
 layer_norm = _define(
     "layer_norm",
@@ -258,6 +345,7 @@ layer_norm = _define(
     normalize.layer_norm_on_cuda,
     normalize.layer_norm_on_host,
     normalize.fake_layer_norm,
+    batched=batching.of_rows,
 )
 add_rms_norm = _define(
     "add_rms_norm",
@@ -265,4 +353,5 @@ add_rms_norm = _define(
     normalize.add_rms_norm_on_cuda,
     normalize.add_rms_norm_on_host,
     normalize.fake_add_rms_norm,
+    batched=None,  # it writes to an argument
 )

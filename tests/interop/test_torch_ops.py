@@ -317,12 +317,6 @@ def test_gradients_are_derivatives(op, place):
         assert torch.autograd.gradgradcheck(case, inputs)
 
 
-def test_forward_derivatives_are_refused(place):
-    a = torch.ones(3, device=place)
-    with torch.autograd.forward_ad.dual_level(), pytest.raises(NotImplementedError, match="forward mode"):
-        ops.sum(torch.autograd.forward_ad.make_dual(a, a))
-
-
 # What PyTorch asks of an operator
 
 
