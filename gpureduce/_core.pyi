@@ -369,7 +369,7 @@ def fast_path(
     parameter: int = 0,
     exact: bool = False,
     tensors: tuple[
-        type,
+        tuple[type, type],
         tuple[tuple[object, str | None, object], ...],
         Callable[[], bool],
         Callable[..., object] | None,

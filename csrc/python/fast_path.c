@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "normalize/normalize.h"
 #include "python/args.h"
 #include "python/call.h"
 #include "python/dtype.h"
@@ -308,6 +309,10 @@ static const struct {
     {"quantile", py_fast_quantiles, PY_QUANTILE},
     {"percentile", py_fast_quantiles, PY_PERCENTILE},
     {"topk", py_fast_topk, 0},
+    {"softmax", py_fast_normalize, GR_NORMALIZE_softmax},
+    {"log_softmax", py_fast_normalize, GR_NORMALIZE_log_softmax},
+    {"rms_norm", py_fast_normalize, GR_NORMALIZE_rms_norm},
+    {"layer_norm", py_fast_normalize, GR_NORMALIZE_layer_norm},
     {"segment_reduce", py_fast_segments, PY_BY_OFFSETS},
     {"reduceat", py_fast_segments, PY_BY_INDICES},
     {"group_reduce", py_fast_segments, PY_BY_LABELS},

@@ -357,12 +357,10 @@ static bool all_valid(const py_job *self, const gr_binding *binding, size_t resu
     return true;
 }
 
-/* Reports a tensor given as `out` as written to its library. PyTorch's autograd counts the writes of a
-   tensor. */
-static int mark_written(const py_job *self) {
-    if (self->device_out.tensor.managed == NULL || self->state->mark_written == NULL)
+int py_job_mark_written(const py_job *self, const py_operand *operand, PyObject *object) {
+    if (operand->tensor.managed == NULL || self->state->mark_written == NULL)
         return 0;
-    PyObject *answer = PyObject_CallOneArg(self->state->mark_written, self->out);
+    PyObject *answer = PyObject_CallOneArg(self->state->mark_written, object);
     Py_XDECREF(answer);
     return answer == NULL ? -1 : 0;
 }
@@ -405,5 +403,5 @@ PyObject *py_job_run(py_job *self, py_job_work work, void *arg) {
         return NULL;
     }
     Py_XDECREF(result);
-    return mark_written(self) < 0 ? NULL : Py_NewRef(self->out);
+    return py_job_mark_written(self, &self->device_out, self->out) < 0 ? NULL : Py_NewRef(self->out);
 }

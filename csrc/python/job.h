@@ -97,6 +97,9 @@ gr_status py_job_execute(py_job *self, py_job_work work, void *arg, py_array *ne
 /* Allocates the result, runs the work and returns the result: a new reference, or NULL with an exception
    set. */
 PyObject *py_job_run(py_job *self, py_job_work work, void *arg);
+/* Reports an object that was written to its library, if the operand is a tensor: PyTorch's autograd counts
+   the writes. -1 with an exception set. */
+int py_job_mark_written(const py_job *self, const py_operand *operand, PyObject *object);
 /* Returns a new device array, made in the stream of a call that is parsed: the offsets of the groups of
    labels on its device, then the numbers of their rows. NULL with an exception set. */
 PyObject *py_labels_to_segments(const py_job *call, PyObject *labels, Py_ssize_t groups);

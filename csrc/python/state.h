@@ -34,8 +34,8 @@ int py_numpy_import(void);
 typedef struct py_known_type {
     PyTypeObject *type;    /* NULL: an empty entry */
     bool has_exchange_api; /* the type has the table */
-    const struct dl_exchange_api
-        *table; /* NULL if absent, or if only `__dlpack__` describes the type fully */
+    bool is_described;     /* the table describes its objects fully, `__dlpack__` does not differ */
+    const struct dl_exchange_api *table; /* NULL if absent */
 } py_known_type;
 
 enum { PY_KNOWN_TYPES = 4 };
@@ -87,6 +87,9 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(largest)                                                                                             \
     ROW(sorted)                                                                                              \
     ROW(batch_invariant)                                                                                     \
+    ROW(weight)                                                                                              \
+    ROW(eps)                                                                                                 \
+    ROW(residual)                                                                                            \
     ROW(progress)                                                                                            \
     ROW(requires_grad)                                                                                       \
     ROW(is_neg)                                                                                              \

@@ -10,6 +10,7 @@ void py_tensors_free(py_tensors *self) {
     if (self == NULL)
         return;
     Py_XDECREF((PyObject *)self->type);
+    Py_XDECREF((PyObject *)self->subtype);
     PyObject *const objects[] = {self->guards,      self->grad_enabled, self->recorded,     self->new_empty,
                                  self->dtype_names, self->data_ptr,     self->requires_grad};
     for (size_t i = 0; i < sizeof objects / sizeof objects[0]; ++i)
@@ -42,13 +43,13 @@ static int check_guards(PyObject *guards) {
 }
 
 py_tensors *py_tensors_parse(PyObject *rules) {
-    PyObject *type, *guards, *grad_enabled, *recorded, *dtypes;
+    PyObject *type, *subtype, *guards, *grad_enabled, *recorded, *dtypes;
     if (!PyTuple_Check(rules)) {
         PyErr_SetString(PyExc_TypeError, "tensors: expected a tuple");
         return NULL;
     }
-    if (!PyArg_ParseTuple(rules, "O!O!OOO!", &PyType_Type, &type, &PyTuple_Type, &guards, &grad_enabled,
-                          &recorded, &PyDict_Type, &dtypes) ||
+    if (!PyArg_ParseTuple(rules, "(O!O!)O!OOO!", &PyType_Type, &type, &PyType_Type, &subtype, &PyTuple_Type,
+                          &guards, &grad_enabled, &recorded, &PyDict_Type, &dtypes) ||
         check_guards(guards) < 0)
         return NULL;
     py_tensors *self = PyMem_Calloc(1, sizeof *self);
@@ -57,6 +58,7 @@ py_tensors *py_tensors_parse(PyObject *rules) {
         return NULL;
     }
     self->type = (PyTypeObject *)Py_NewRef(type);
+    self->subtype = (PyTypeObject *)Py_NewRef(subtype);
     self->guards = Py_NewRef(guards);
     self->grad_enabled = Py_NewRef(grad_enabled);
     self->recorded = Py_NewRef(recorded);
@@ -79,11 +81,14 @@ static int is_expected(PyObject *value, PyObject *expected) {
     return answer;
 }
 
+static bool is_tensor(const py_tensors *self, PyObject *argument) {
+    return Py_TYPE(argument) == self->type || Py_TYPE(argument) == self->subtype;
+}
+
 /* Whether a tensor requires a gradient; 0 for other arguments. -1 with an exception set. */
 static int requires_grad(const py_tensors *self, PyObject *argument) {
-    return Py_TYPE(argument) == self->type
-               ? is_expected(PyObject_GetAttr(argument, self->requires_grad), Py_True)
-               : 0;
+    return is_tensor(self, argument) ? is_expected(PyObject_GetAttr(argument, self->requires_grad), Py_True)
+                                     : 0;
 }
 
 /* Whether no mode, transform or tracer would see the operator. -1 with an exception set. */
@@ -101,13 +106,13 @@ static int is_plain_state(const py_tensors *self) {
 py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *const *arguments,
                                size_t count) {
     int needed = 0;
-    if (Py_TYPE(a) != self->type)
+    if (!is_tensor(self, a))
         return PY_TENSORS_OPERATOR;
     for (size_t i = 0; needed >= 0 && i < count; ++i) {
         if (arguments[i] == NULL)
             continue;
-        if (Py_TYPE(arguments[i]) != self->type && PyObject_TypeCheck(arguments[i], self->type))
-            return PY_TENSORS_OPERATOR; /* a subclass */
+        if (!is_tensor(self, arguments[i]) && PyObject_TypeCheck(arguments[i], self->type))
+            return PY_TENSORS_OPERATOR; /* another subclass */
         const int requires = requires_grad(self, arguments[i]);
         needed = requires < 0 ? -1 : needed | requires;
     }

@@ -7,7 +7,7 @@
 #include "python/state.h"
 
 typedef struct py_tensors {
-    PyTypeObject *type;                /* of the elements; subclasses may override operators */
+    PyTypeObject *type, *subtype;      /* of tensors; other subclasses may override operators */
     PyObject *guards;                  /* a tuple of (object, attribute name or None, expected value) */
     PyObject *grad_enabled;            /* a callable: whether autograd records operators */
     PyObject *recorded;                /* called instead if autograd records the call; or None */
@@ -16,9 +16,9 @@ typedef struct py_tensors {
     PyObject *data_ptr, *requires_grad;
 } py_tensors;
 
-/* Parses (type, guards, grad_enabled, recorded, dtypes by name). A guard's object, or its attribute, is
-   compared by identity with the expected value; without an attribute name the object is called first. NULL
-   with an exception set; else a new object for py_tensors_free. */
+/* Parses ((type, subtype), guards, grad_enabled, recorded, dtypes by name). A guard's object, or its
+   attribute, is compared by identity with the expected value; without an attribute name the object is called
+   first. NULL with an exception set; else a new object for py_tensors_free. */
 py_tensors *py_tensors_parse(PyObject *rules);
 void py_tensors_free(py_tensors *self);
 

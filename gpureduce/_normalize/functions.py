@@ -11,6 +11,8 @@ from gpureduce import _core
 from gpureduce._arrays.device_array import to_device
 from gpureduce._arrays.operand import Operand, as_operand_like
 from gpureduce._device.devices import Device, device_name
+from gpureduce._reduce import floating
+from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.fused_ops import floats_of, is_complex
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Out, Stream
 
 
+@fast_path_named(floating.ignore_nonfinite)
 def softmax(
     a: AnyArray,
     axis: SupportsIndex = -1,
@@ -70,6 +73,7 @@ def softmax(
     return _normalized("softmax", a, axis, out=out, device=device, stream=stream, as_device=as_device)
 
 
+@fast_path_named(floating.ignore_nonfinite)
 def log_softmax(
     a: AnyArray,
     axis: SupportsIndex = -1,
@@ -105,6 +109,7 @@ def log_softmax(
     return _normalized("log_softmax", a, axis, out=out, device=device, stream=stream, as_device=as_device)
 
 
+@fast_path_named(floating.ignore_nonfinite)
 def rms_norm(
     a: AnyArray,
     weight: AnyArray | None = None,
@@ -166,6 +171,7 @@ def rms_norm(
     )
 
 
+@fast_path_named(floating.ignore_nonfinite)
 def layer_norm(
     a: AnyArray,
     weight: AnyArray | None = None,

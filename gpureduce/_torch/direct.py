@@ -2,7 +2,7 @@
 
 The core parses the arguments, launches the kernels on PyTorch's current stream and returns a new tensor. It
 does so only if nothing would see the operator: no mode, transform, tracer, profiler or autocast is active,
-and no argument is of a subclass of `torch.Tensor`. Otherwise the registered operator is called.
+and no argument is of a subclass of `torch.Tensor` except parameters. Otherwise the operator is called.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def core_call(
     """
     if _guards is None or not torch.cuda.is_available():
         return None
-    rules = (torch.Tensor, _guards, _records, recorded, dict(dtypes))
+    rules = ((torch.Tensor, torch.nn.Parameter), _guards, _records, recorded, dict(dtypes))
     return _core.fast_path(op, parameters, (), None, 0, exact, rules)
 
 

@@ -321,6 +321,7 @@ softmax = _define(
     normalize.softmax_on_cuda,
     normalize.softmax_on_host,
     normalize.fake_softmax,
+    _Core("softmax", ("a", "axis"), kernels.BY_NAME),
     batched=_along(1, -1),
 )
 log_softmax = _define(
@@ -329,6 +330,7 @@ log_softmax = _define(
     normalize.log_softmax_on_cuda,
     normalize.log_softmax_on_host,
     normalize.fake_log_softmax,
+    _Core("log_softmax", ("a", "axis"), kernels.BY_NAME),
     batched=_along(1, -1),
 )
 rms_norm = _define(
@@ -337,6 +339,7 @@ rms_norm = _define(
     normalize.rms_norm_on_cuda,
     normalize.rms_norm_on_host,
     normalize.fake_rms_norm,
+    _Core("rms_norm", ("a", "weight", "eps"), kernels.BY_NAME),
     batched=batching.of_rows,
 )
 layer_norm = _define(
@@ -345,6 +348,7 @@ layer_norm = _define(
     normalize.layer_norm_on_cuda,
     normalize.layer_norm_on_host,
     normalize.fake_layer_norm,
+    _Core("layer_norm", ("a", "weight", "bias", "eps"), kernels.BY_NAME),
     batched=batching.of_rows,
 )
 add_rms_norm = _define(
@@ -353,5 +357,6 @@ add_rms_norm = _define(
     normalize.add_rms_norm_on_cuda,
     normalize.add_rms_norm_on_host,
     normalize.fake_add_rms_norm,
+    _Core("rms_norm", ("a", "residual", "weight", "eps"), kernels.BY_NAME),
     batched=None,  # it writes to an argument
 )

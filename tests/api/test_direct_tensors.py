@@ -34,7 +34,7 @@ def tensors(monkeypatch, device):
 
     def rules(recorded=None, kind=DeviceArray, dtypes=DTYPES):
         guards = ((lambda: STATE["mode"], None, 0), (Level, "current", -1))
-        return kind, guards, lambda: STATE["recording"], recorded, dtypes
+        return (kind, kind), guards, lambda: STATE["recording"], recorded, dtypes
 
     return rules
 
@@ -75,6 +75,22 @@ def test_products_are_tensors(device, tensors):
     dot = _core.fast_path("dot", ("a", "b"), (), None, 0, False, tensors())
     got = dot(a[0], a[1])
     assert (got.shape, got.numpy()) == ((), gpureduce.dot(a[0], a[1]))
+    assert STATE["made"] == 2
+
+
+@pytest.mark.core
+def test_normalized_rows_are_tensors(device, tensors):
+    array = values()
+    a, weight, residual = (to_device(each, device) for each in (array, array[0], array[::-1].copy()))
+    softmax = _core.fast_path("softmax", ("a", "axis"), (), None, 0, False, tensors())
+    assert softmax(a, 0).numpy().tobytes() == gpureduce.softmax(a, 0).numpy().tobytes()
+    parameters = ("a", "residual", "weight", "eps")
+    rms_norm = _core.fast_path("rms_norm", parameters, (), None, 0, False, tensors())
+    got = rms_norm(a, residual, weight, 1e-6)
+    sums = to_device(array[::-1].copy(), device)
+    assert got.numpy().tobytes() == gpureduce.rms_norm(a, weight, residual=sums).numpy().tobytes()
+    assert residual.numpy().tobytes() == sums.numpy().tobytes()
+    assert rms_norm(a, residual, weight[::2], 1e-6) is rms_norm(a, a, weight, 1e-6) is NotImplemented
     assert STATE["made"] == 2
 
 
@@ -143,6 +159,7 @@ def test_errors_of_the_library_are_raised(device, tensors, monkeypatch):
     [
         lambda rules: rules[:4],
         lambda rules: (1, *rules[1:]),
+        lambda rules: ((int, 1), *rules[1:]),
         lambda rules: (rules[0], ((1, 2),), *rules[2:]),
         lambda rules: (*rules[:4], {"x": 1}),
         lambda rules: (*rules[:4], {1: 1}),

@@ -252,7 +252,7 @@ def test_averages(device, monkeypatch):
         assert outcome(gpureduce.average, a, arguments) == short, (a, arguments)
 
 
-def check_function(name, device, more, least, draws=300):
+def check_function(name, device, more, least, draws=300, without=()):
     """Compare what the core does at once, at least `least` times, with the function in Python."""
     function = getattr(gpureduce, name)
     core = function.__closure__[0].cell_contents
@@ -261,7 +261,8 @@ def check_function(name, device, more, least, draws=300):
     at_once = 0
     for _ in range(draws):
         array, a, arguments = drawn(draw, name, device)
-        arguments.pop("keepdims", None)
+        for parameter in ("keepdims", *without):
+            arguments.pop(parameter, None)
         arguments |= more(draw, array, a)
         short, long = (outcome(each, a, arguments) for each in (function, function.__wrapped__))
         assert short == long, (array, a, arguments)
@@ -295,6 +296,56 @@ def test_scans(name, device, share):
         return found if draw.random() < 0.5 else {}
 
     check_function(name, device, more, 40 // share, 300 // share)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax(name, device, share):
+    def more(draw, array, a):
+        return {"axis": draw.choice((-1, -1, array.ndim - 1, 0, 1, 5, None))} if draw.random() < 0.8 else {}
+
+    check_function(name, device, more, 20 // share, 900 // share)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
+def test_norms_of_rows(name, device, share):
+    """With weights and biases that fit and that do not; a residual gets the same sums both ways."""
+
+    def more(draw, array, a):
+        length = array.shape[-1] if array.ndim else 1
+        found = {"eps": draw.choice((1e-5, 0.0, 1, -1.0, "x", np.float64(2)))} if draw.random() < 0.4 else {}
+        for parameter in ("weight", "bias") if name == "layer_norm" else ("weight",):
+            if draw.random() < 0.5:
+                vector = np.linspace(-2, 3, length + (draw.random() < 0.1)).astype(
+                    draw.choice((array.dtype, array.dtype, "float64"))
+                )
+                there = isinstance(a, gpureduce.DeviceArray) == (draw.random() < 0.95)
+                found[parameter] = gpureduce.to_device(vector, device) if there else vector
+        return found
+
+    check_function(name, device, more, 20 // share, 900 // share, without=("axis",))
+
+
+@pytest.mark.core
+def test_residuals(device):
+    function = gpureduce.rms_norm
+    draw = random.Random(11)
+    for _ in range(60):
+        shape = draw.choice(((3, 5), (4,), (2, 1, 6)))
+        rng = np.random.default_rng(draw.randrange(99))
+        array, sums = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
+        sums = sums.astype(draw.choice(("float32", "float32", "float64")))
+        sums = sums[..., : draw.choice((shape[-1], shape[-1], 1))]
+        a = gpureduce.to_device(array, device)
+        residuals = [gpureduce.to_device(sums, device) for _ in range(2)]
+        results = [
+            outcome(run, a, {"residual": residual})
+            for run, residual in zip((function, function.__wrapped__), residuals, strict=True)
+        ]
+        assert results[0] == results[1]
+        assert residuals[0].numpy().tobytes() == residuals[1].numpy().tobytes()
+    assert outcome(function, a, {"residual": a}) == outcome(function.__wrapped__, a, {"residual": a})
 
 
 SEGMENT_OPS = (*OPERATORS[:14], "std", "sum", "prod", "median", 3)

@@ -98,6 +98,33 @@ def test_gradients_of_pairs():
     assert result.requires_grad
 
 
+def test_normalized_rows():
+    x = elements(torch.float16, (6, 5, 64))
+    weight, bias = (torch.nn.Parameter(elements(torch.float16, (64,))) for _ in range(2))
+    pairs = (
+        (gpureduce.torch.softmax(x, 1), ops.softmax(x, 1)),
+        (gpureduce.torch.log_softmax(x), ops.log_softmax(x, -1)),
+        (gpureduce.torch.rms_norm(x, weight), ops.rms_norm(x, weight, 1e-6)),
+        (gpureduce.torch.layer_norm(x, weight, bias), ops.layer_norm(x, weight, bias, 1e-5)),
+    )
+    for got, want in pairs:
+        assert torch.equal(got, want)
+        assert got.requires_grad == want.requires_grad
+    with torch.no_grad():
+        sums = [x.flip(0).contiguous() for _ in range(2)]
+        version = sums[0]._version
+        got = gpureduce.torch.rms_norm(x, weight, residual=sums[0])
+        assert sums[0]._version == version + 1
+        assert torch.equal(got, ops.add_rms_norm(x, sums[1], weight, 1e-6))
+        assert torch.equal(*sums)
+    grads = []
+    for call in (gpureduce.torch.layer_norm, ops.layer_norm):
+        inputs = [each.detach().double().requires_grad_() for each in (x, weight, bias)]
+        call(*inputs, 1e-5).pow(2).sum().backward()
+        grads.append([each.grad for each in inputs])
+    assert all(torch.equal(*pair) for pair in zip(*grads, strict=True))
+
+
 def test_transforms():
     x = elements(torch.float32, (4, 6))
     total = gpureduce.torch.sum

@@ -36,8 +36,8 @@ static int find_table(PyTypeObject *type, const dl_exchange_api **out) {
     return 0;
 }
 
-/* Fills in the cache entry of a type. The table is not used for a subclass that inherits `__dlpack__`: such a
-   class may give its elements another meaning. -1 with an exception set. */
+/* Fills in the cache entry of a type. The table does not describe a subclass that inherits `__dlpack__`: such
+   a class may give its elements another meaning. -1 with an exception set. */
 static int inspect_type(PyTypeObject *type, py_known_type *out) {
     *out = (py_known_type){.type = type};
     if (find_table(type, &out->table) < 0)
@@ -48,8 +48,7 @@ static int inspect_type(PyTypeObject *type, py_known_type *out) {
     PyObject *own = PyObject_GetAttrString((PyObject *)type, "__dict__");
     if (own == NULL)
         return -1;
-    if (!PyMapping_HasKeyString(own, "__dlpack__"))
-        out->table = NULL;
+    out->is_described = PyMapping_HasKeyString(own, "__dlpack__") != 0;
     Py_DECREF(own);
     return 0;
 }
@@ -118,7 +117,7 @@ int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_t
     py_known_type known;
     if (find_type(state, Py_TYPE(object), &known) < 0)
         return -1;
-    const dl_exchange_api *table = known.table;
+    const dl_exchange_api *table = known.is_described || detached ? known.table : NULL;
     out->has_exchange_api = known.has_exchange_api;
     if (table == NULL)
         return 0;

@@ -39,7 +39,8 @@ static inline void py_operand_init(py_operand *self) {
 
 typedef enum py_conversion {
     PY_NO_COPY,  /* aligned NumPy arrays in native byte order, device arrays, tensors; others return 0 */
-    PY_DETACHED, /* the same for a call that autograd does not record: a tensor may require a gradient */
+    PY_DETACHED, /* the same for types that the caller knows, and a call that autograd does not record: a
+                    tensor may require a gradient */
     PY_NATIVE,   /* aligned NumPy arrays in native byte order, device arrays, views; others raise */
     PY_COPY,     /* whatever numpy.asarray converts; copied unless aligned, native and contiguous */
 } py_conversion;
