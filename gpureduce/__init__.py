@@ -102,7 +102,7 @@ from gpureduce._reduce.multi_device import register_multi_device_module
 from gpureduce._version import __version__
 
 if TYPE_CHECKING:
-    from gpureduce import course, kernels, numpy_like, testing
+    from gpureduce import course, kernels, multi, numpy_like, testing
     from gpureduce._bench.result import BenchResult
     from gpureduce._bench.runner import bench
     from gpureduce._config import show_config
@@ -136,6 +136,7 @@ _LAZY = {
     "course": "course",
     "kernels": "kernels",
     "load_ipython_extension": "_course.magic",
+    "multi": "multi",
     "numpy_like": "numpy_like",
     "partial": "_states.build",
     "profile": "_profiles.variant",
@@ -203,6 +204,7 @@ __all__ = [
     "median",
     "min",
     "moments",
+    "multi",
     "nanargmax",
     "nanargmin",
     "nancumprod",

@@ -119,6 +119,23 @@ def normalize(
     destination: Destination,
 ) -> Any: ...
 
+# A device array; None of an operation in place; NotImplemented if an array needs more than a look at its
+# memory. `place`: kind and index of the device of arrays given as views.
+def multi(
+    arrays: tuple[object, ...],
+    op: str,
+    each: bool = False,
+    dtype: str | None = None,
+    offset: int = 0,
+    stream: object = None,
+    norm: object = None,
+    max_norm: float = 0.0,
+    eps: float = 0.0,
+    place: tuple[int, int] | None = None,
+    out: DeviceView | None = None,
+    blocks: int = 0,
+) -> Any: ...
+
 # `offsets`: of the segments, then `permuted_rows` row numbers (0: elements are in order). `path` is a
 # gr_segments_path of csrc/segments/segments.h: the kernels, which all give the same bits.
 def segments(

@@ -55,8 +55,8 @@ WITHOUT_C = {
     "benchmarks", "cli", "docs", "interop", "kernels", "mutation", "packaging", "programs", "tools",
 }  # fmt: skip
 SAMPLED = {
-    "conv", "devices", "exact", "matmul", "normalize", "order", "property", "reductions", "scans", "segments",
-    "states", "statistics",
+    "conv", "devices", "exact", "matmul", "multi", "normalize", "order", "property", "reductions", "scans",
+    "segments", "states", "statistics",
 }  # fmt: skip
 WHOLE = {"api", "arrays", "driver", "robustness", "simulator"}
 

@@ -6,6 +6,7 @@
 
 #include "conv/conv.h"
 #include "matmul/matmul.h"
+#include "multi/table.h"
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
@@ -218,6 +219,11 @@ static int core_exec(PyObject *module) {
         py_array_init(module, state) < 0 || py_default_device_init(state) < 0)
         return -1;
     py_unpack_init();
+    state->multi_tables = gr_multi_tables_open();
+    if (state->multi_tables == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
     return add_constants(module);
 }
 
@@ -254,6 +260,7 @@ static int core_clear(PyObject *module) {
 
 static void core_free(void *module) {
     core_clear(module);
+    gr_multi_tables_close(state_of(module)->multi_tables);
     gr_registry_close(&state_of(module)->registry);
 }
 

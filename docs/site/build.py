@@ -40,6 +40,7 @@ SECTIONS = {
             "pytorch-operators",
             "several-gpus",
             "merge-partial-results",
+            "many-tensors",
             "dask",
             "xarray",
             "reproducible-sums",

@@ -9,7 +9,8 @@ import sys
 from unittest.mock import MagicMock
 
 MODULES = (
-    *("gpureduce", "gpureduce.course", "gpureduce.kernels", "gpureduce.numpy_like", "gpureduce.testing"),
+    *("gpureduce", "gpureduce.course", "gpureduce.kernels", "gpureduce.multi"),
+    *("gpureduce.numpy_like", "gpureduce.testing"),
     *("gpureduce.torch", "gpureduce.dask", "gpureduce.flox"),
 )
 ARRAY = "gpureduce.DeviceArray"
@@ -41,6 +42,7 @@ SUBJECTS = {
         *("DeviceError", "SimulatorWarning"),
     ),
     "Partial results and several devices": ("partial", "State", "allreduce", "Sharded"),
+    "Many arrays at once": ("multi",),
     "Kernels: variants, profiles, benchmarks": (
         *("variants", "Variant", "source", "profile", "Profile", "simulate", "SimulationError"),
         *("bench", "BenchResult", "kernels"),

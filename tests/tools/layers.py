@@ -35,6 +35,7 @@ ROOMS = {
         "segments",
         "groups",
         "states",
+        "multi",
         "python",
     ],
     "ptxsim": ["parser", "interpreter", "instrumentation"],
@@ -43,9 +44,10 @@ ROOMS = {
 }
 # The same for cuda_kernels/include: SHARED_HEADERS, then a folder for the headers of each family of kernels.
 SHARED_HEADERS = ["common", "grid", "ops"]
-FAMILIES = ["reduce", "scan", "normalize", "order", "states", "exact", "matmul", "conv", "segments", "groups"]
+FAMILIES = ["reduce", "scan", "normalize", "order", "states", "exact", "matmul"]
+FAMILIES += ["conv", "segments", "groups", "multi"]
 HEADERS = {
-    "": [*SHARED_HEADERS, tuple(FAMILIES[:-3]), tuple(FAMILIES[-3:])],
+    "": [*SHARED_HEADERS, tuple(FAMILIES[:-4]), tuple(FAMILIES[-4:])],
     "reduce": [("ladder", "flat", "general"), "ops", "custom.*"],
 }
 PACKAGE = {
@@ -57,7 +59,7 @@ PACKAGE = {
         "_states",
         "_matmul",
         "_conv",
-        ("_scans", "_normalize", "_segments", "_order"),
+        ("_scans", "_normalize", "_segments", "_order", "_multi"),
         "_custom",
         ("_profiles", "_torch"),
         "_program",
@@ -105,13 +107,14 @@ DOORS = {
     ],
     "matmul": ["matmul.h", "params.h"],
     "conv": ["conv.h"],
-    "exact": ["exact.h", "superaccumulator.h"],
+    "exact": ["exact.h", "params.h", "superaccumulator.h"],
     "states": ["states.h"],
     "scan": ["scan.h"],
     "normalize": ["normalize.h"],
     "segments": ["segments.h", "labels/labels.h"],
     "groups": ["groups.h", "ladder/ladder.h", "ladder/params.h"],
     "order": ["order.h"],
+    "multi": ["multi.h", "table.h"],
 }
 
 # What a room may include of others, if that is less than their doors.

@@ -54,7 +54,7 @@ typedef struct dl_exchange_api {
     void (*managed_tensor_allocator)(void);
     int (*managed_tensor_from_py_object_no_sync)(PyObject *object, dl_managed_tensor_versioned **out);
     void (*managed_tensor_to_py_object_no_sync)(void);
-    void (*dltensor_from_py_object_no_sync)(void);
+    int (*dltensor_from_py_object_no_sync)(PyObject *object, dl_tensor *out); /* may be NULL */
     int (*current_work_stream)(int32_t device_type, int32_t device_number, void **out);
 } dl_exchange_api;
 

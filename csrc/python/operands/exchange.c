@@ -101,15 +101,35 @@ static int has_extra_semantics(const py_state *state, PyObject *object, bool det
     return said;
 }
 
-static bool find_stream(const dl_exchange_api *table, py_tensor *tensor) {
-    const dl_device *device = &tensor->managed->tensor.device;
+/* The current stream of the library, of a tensor on a CUDA device. */
+static bool find_stream(const dl_exchange_api *table, const dl_tensor *tensor, uintptr_t *out) {
     const uintptr_t legacy_handle = 1;
     void *stream = NULL;
-    if (tensor->managed->major != DL_MAJOR_VERSION || device->type != DL_CUDA ||
-        table->current_work_stream(DL_CUDA, device->number, &stream) != 0)
+    if (tensor->device.type != DL_CUDA ||
+        table->current_work_stream(DL_CUDA, tensor->device.number, &stream) != 0)
         return false;
-    tensor->stream = (uintptr_t)stream == legacy_handle ? 0 : (uintptr_t)stream;
+    *out = (uintptr_t)stream == legacy_handle ? 0 : (uintptr_t)stream;
     return true;
+}
+
+/* Clears an exception of the producer. -1 if it was an interrupt, which stays set. */
+static int reject(void) {
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+int py_tensor_borrow(py_state *state, PyObject *object, dl_tensor *out, uintptr_t *stream) {
+    py_known_type known;
+    if (find_type(state, Py_TYPE(object), &known) < 0)
+        return -1;
+    const dl_exchange_api *table = known.table;
+    if (table == NULL || table->dltensor_from_py_object_no_sync == NULL)
+        return 0;
+    return table->dltensor_from_py_object_no_sync(object, out) == 0 && find_stream(table, out, stream)
+               ? 1
+               : reject();
 }
 
 int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_tensor *out) {
@@ -126,15 +146,14 @@ int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_t
         return more < 0 ? -1 : 0;
     const bool parsed =
         table->managed_tensor_from_py_object_no_sync(object, &out->managed) == 0 && out->managed != NULL;
-    if (parsed && find_stream(table, out))
+    if (parsed && out->managed->major == DL_MAJOR_VERSION &&
+        find_stream(table, &out->managed->tensor, &out->stream))
         return 1;
-    const bool interrupted = PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
-    if (!interrupted)
-        PyErr_Clear();
+    const int rejected = reject();
     if (parsed)
         dl_release(out->managed);
     out->managed = NULL;
-    return interrupted ? -1 : 0;
+    return rejected;
 }
 
 PyObject *py_dlpack_exchange(PyObject *module, PyObject *object) {

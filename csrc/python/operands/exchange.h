@@ -18,4 +18,9 @@ typedef struct py_tensor {
    type, and that autograd does not record the call, so that the tensor may require a gradient. */
 int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_tensor *out);
 
+/* Describes a tensor on a CUDA device without a reference to it: `out` is valid while the object lives and is
+   not changed. Gradients, conjugate and negative bits are not looked at. Returns and raises as
+   py_tensor_from_object; 0 also if the table cannot describe tensors in this way. */
+int py_tensor_borrow(py_state *state, PyObject *object, dl_tensor *out, uintptr_t *stream);
+
 #endif

@@ -162,7 +162,7 @@ static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
     out->index = tensor->device.number;
     out->stream = out->tensor.stream;
     out->stream_persists = true; /* PyTorch's streams come from a pool and are never destroyed */
-    out->read_only = (out->tensor.managed->flags & DL_READ_ONLY) != 0;
+    out->read_only = out->tensor.managed != NULL && (out->tensor.managed->flags & DL_READ_ONLY) != 0;
     out->ndim = (size_t)tensor->ndim;
     for (size_t d = 0; d < out->ndim; ++d) {
         out->extent[d] = (uint64_t)tensor->shape[d];
@@ -229,6 +229,23 @@ static int convert_tensor(py_state *state, PyObject *object, bool detached, py_o
         return out->tensor.has_exchange_api ? 0 : convert_cuda_array_interface(state, object, out);
     const dl_tensor *tensor = &out->tensor.managed->tensor;
     return find_numpy_dtype(state, tensor->dtype, &out->dtype) && describe_tensor(tensor, out);
+}
+
+int py_operand_borrow(py_state *state, PyObject *object, py_operand *out) {
+    dl_tensor tensor;
+    py_operand_init(out);
+    if (py_array_check(state, object)) {
+        convert_device_array((const py_array *)object, out);
+        return 1;
+    }
+    const int status = py_tensor_borrow(state, object, &tensor, &out->tensor.stream);
+    if (status <= 0 || !dl_find_dtype(tensor.dtype, &out->dtype))
+        return status < 0 ? -1 : 0;
+    out->ndim = 0;
+    if (describe_tensor(&tensor, out))
+        return 1;
+    out->source = (gr_source){.host = NULL};
+    return out->ndim > 0 && py_operand_count(out, NULL) == 0;
 }
 
 /* NumPy's results keep the dtype `long long`, which is distinct from int64: the Python fallback converts

@@ -1,0 +1,212 @@
+// Exact sums of squares at the speed of memory. A thread adds squares in registers, in a window of exponents
+// around the first elements that it meets: a chain of doubles, each of which takes what the rounding of the
+// one before leaves out. Elements outside of the window, and full windows, go to bins in shared memory.
+#pragma once
+
+#include "exact/sum.cuh"
+#include "multi/segments.cuh"
+
+namespace gr::multi {
+
+using namespace exact;
+
+// The window of a dtype. levels: doubles of the chain. span: binades of elements below the top one, which
+// follows from the largest exponent of the first elements. log_adds: of the squares that a window takes
+// before it is emptied.
+//
+// Squares are less than 2^top. The first double of the chain begins at 1.5 * 2^(top + log_adds + 1): it stays
+// between two powers of two, so that all its roundings are to one unit, 2^(top + log_adds - 51). What a
+// rounding leaves out is at most half a unit, and exact: the sum is larger than the square (T. J. Dekker).
+// The second double takes it in the same way. The last one adds what is left without a rounding, as it has
+// 53 bits for numbers of at most half a unit of the one before, and all of them are multiples of the last bit
+// of the least square: 2 * (exponent - 23) for float32. This gives the spans.
+template <class In> struct SquareWindow;
+template <> struct SquareWindow<float> {
+    static constexpr int levels = 3, span = 39, log_adds = 10;
+    static __device__ int top_of(int exponent) {
+        return min(exponent + 2, 127);
+    }
+};
+template <> struct SquareWindow<gr_bf16> {
+    static constexpr int levels = 2, span = 33, log_adds = 11;
+    static __device__ int top_of(int exponent) {
+        return min(exponent + 2, 127);
+    }
+};
+// One window takes all of float16: the last bit of the least square is 2^-48.
+template <> struct SquareWindow<gr_f16> {
+    static constexpr int levels = 2, span = 39, log_adds = 11;
+    static __device__ int top_of(int) {
+        return 15;
+    }
+};
+
+template <class In> __device__ float as_float(In x) {
+    return static_cast<float>(x);
+}
+
+// The magnitude of an element: the bits of a float without a sign.
+template <class In> __device__ uint32_t magnitude(In x) {
+    return __float_as_uint(as_float(x)) & 0x7fffffff;
+}
+
+template <class In> struct Squares {
+    using Bins = ProductBins<In>;
+    using Window = SquareWindow<In>;
+    static constexpr unsigned loads = 4, width = Vec16<In>::length, elements = loads * width;
+    // Between two steps at which blocks look whether bins are full. A step adds to the bins the elements of a
+    // group, or those of two windows, and an element at an end.
+    static constexpr unsigned steps_between = 1024 / elements / 4;
+    static constexpr unsigned max_added = steps_between * (elements + 8);
+    static_assert(2 * max_added <= GR_EXACT_WIDE_FOLD, "bins take as many additions between two folds");
+    static_assert(2 * steps_between * (elements + 2) <= 1u << Window::log_adds,
+                  "a window of half as many takes them");
+
+    Bins bins;
+    double sum = 0, left_out = 0, rest = 0; // left_out: if there are three levels
+    uint32_t lower = 0, upper = 1;          // magnitudes in the window are less than `upper`; 0 always is
+    unsigned taken = 0, added = 0;          // squares in the window; additions to the bins
+    unsigned steps = 0;
+    double start = 0, second_start = 0;
+
+    __device__ Squares() : bins(block_bins<Bins>()) {
+        bins.open();
+    }
+
+    // ---- the window ----
+
+    // `less` is the smallest magnitude but 0, minus 1.
+    __device__ bool has(uint32_t less, uint32_t most) const {
+        return most < upper && less >= lower;
+    }
+    // Puts the empty window around a finite magnitude that is not 0.
+    __device__ void place_around(uint32_t most) {
+        const int top = Window::top_of(max(static_cast<int>(most >> 23), 1) - 127);
+        const int least = top - Window::span + 127; // biased exponent; subnormal numbers are those of 1
+        lower = least > 1 ? (static_cast<uint32_t>(least) << 23) - 1 : 0;
+        upper = static_cast<uint32_t>(top + 128) << 23;
+        const int exponent = 2 * (top + 1) + Window::log_adds + 1;
+        start = 1.5 * power_of_two(exponent);
+        second_start = 1.5 * power_of_two(exponent - 52 + Window::log_adds);
+        reset();
+    }
+    __device__ void reset() {
+        sum = start;
+        left_out = second_start;
+        rest = 0;
+        taken = 0;
+    }
+    __device__ void empty() {
+        if (taken == 0)
+            return;
+        bins.add(sum - start);
+        if (Window::levels == 3)
+            bins.add(left_out - second_start);
+        bins.add(rest);
+        added += 3;
+        reset();
+    }
+    __device__ void add_square(double x) {
+        const double after = __fma_rn(x, x, sum);
+        double left = __fma_rn(x, x, -(after - sum));
+        sum = after;
+        if (Window::levels == 3) {
+            const double next = left_out + left;
+            left -= next - left_out;
+            left_out = next;
+        }
+        rest += left;
+    }
+
+    // ---- what add_segment calls ----
+
+    __device__ void add(Vec16<In> (&x)[loads]) {
+        uint32_t most = 0, less = ~0u;
+#pragma unroll
+        for (unsigned i = 0; i < elements; ++i) {
+            const uint32_t key = magnitude(element_of(x, i));
+            most = max(most, key);
+            less = min(less, key - 1);
+        }
+        if (!has(less, most)) {
+            empty();
+            if (most < 0x7f800000)
+                place_around(most);
+            if (!has(less, most))
+                return add_to_bins(x);
+        }
+#pragma unroll
+        for (unsigned i = 0; i < elements; ++i)
+            add_square(as_float(element_of(x, i)));
+        taken += elements;
+    }
+    __device__ void add_to_bins(Vec16<In> (&x)[loads]) {
+#pragma unroll
+        for (unsigned i = 0; i < 4 * loads; ++i)
+            asm volatile("" : "+r"(x[i / 4].words[i % 4])); // no conversion is kept from above
+#pragma unroll
+        for (unsigned i = 0; i < elements; i += 2) {
+            const In one = element_of(x, i), other = element_of(x, i + 1);
+            bins.add_products(one, one, other, other);
+        }
+        added += elements;
+    }
+    __device__ void add_one(In x) {
+        const uint32_t key = magnitude(x);
+        if (has(key - 1, key)) {
+            add_square(as_float(x));
+            ++taken;
+        } else {
+            bins.add_product(x, x);
+            ++added;
+        }
+    }
+    __device__ void step() {
+        if (++steps < steps_between)
+            return;
+        steps = 0;
+        if (taken > (1u << Window::log_adds) / 2)
+            empty();
+        if (__syncthreads_or(added > GR_EXACT_WIDE_FOLD - max_added))
+            fold_bins();
+    }
+    __device__ void fold_bins() {
+        fold(bins);
+        added = 0;
+    }
+    __device__ void finish() {
+        empty();
+        fold_bins();
+    }
+};
+
+// A square of a float64 is two float64 numbers, for which there is no window.
+template <> struct Squares<double> {
+    using Bins = ProductBins<double>;
+    static constexpr unsigned loads = 4, elements = loads * 2, max_added = 2 * (elements + 2);
+    Bins bins;
+    unsigned added = 0; // an upper bound, equal in all threads
+
+    __device__ Squares() : bins(block_bins<Bins>()) {
+        bins.open();
+    }
+    __device__ void add(const Vec16<double> (&x)[loads]) {
+#pragma unroll
+        for (unsigned i = 0; i < elements; ++i)
+            add_one(element_of(x, i));
+    }
+    __device__ void add_one(double x) {
+        bins.add_product(x, x);
+    }
+    __device__ void step() {
+        if (added + max_added > GR_EXACT_WIDE_FOLD)
+            finish();
+        added += max_added;
+    }
+    __device__ void finish() {
+        fold(bins);
+        added = 0;
+    }
+};
+
+} // namespace gr::multi

@@ -1,0 +1,1 @@
+"""Reductions of lists of arrays in one launch."""

@@ -1,0 +1,1 @@
+"""Reductions of lists of arrays: gpureduce.multi."""
