@@ -186,6 +186,21 @@ def order_topk(
 # The number of elements of each line that are not NaN, or `out`.
 def order_count_valid(a: object, destination: Destination, /) -> Any: ...
 
+# Custom calls for XLA: the name of each target, and capsules of its handlers for the CPU and for a GPU.
+def jax_targets() -> list[tuple[str, object, object]]: ...
+
+# The bytes of workspace that a call of a target requires on a device. Operands and results are names of
+# dtypes, and shapes.
+def jax_workspace(
+    target: str,
+    device_kind: object,
+    device_index: int,
+    operands: tuple[tuple[str, tuple[int, ...]], ...],
+    results: tuple[tuple[str, tuple[int, ...]], ...],
+    attributes: dict[str, str | np.ndarray],
+    /,
+) -> int: ...
+
 # An uninitialized array.
 def array_empty(
     shape: tuple[int, ...], dtype: str, device_kind: int, device_index: int, stream: object = ..., /

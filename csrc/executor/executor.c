@@ -57,6 +57,21 @@ static gr_status upload_input(gr_execution *self, uint32_t number, gr_error *err
                : backend->upload(backend, stream, *to, source->host, source->bytes, error);
 }
 
+/* Places the workspace in the memory of the caller, and enqueues that its zeroed part is set to zero. */
+static gr_status use_workspace(gr_execution *self, gr_error *error) {
+    const gr_binding *binding = self->binding;
+    const size_t required = gr_workspace_bytes(self->program);
+    size_t zeroed;
+    if (binding->workspace_bytes < required)
+        return gr_fail(error, GR_ERR_VALUE,
+                       "workspace: expected %zu bytes for the plan on this device, got %zu", required,
+                       binding->workspace_bytes);
+    const gr_devptr first = gr_workspace_place(self->program, binding->workspace, self->addresses, &zeroed);
+    gr_backend *backend = self->device->backend;
+    return zeroed == 0 ? GR_OK
+                       : backend->memset_async(backend, self->stream_state.stream, first, 0, zeroed, error);
+}
+
 /* Gives every operand its address on the device, and acquires the memory that it needs there. */
 static gr_status bring_operands(gr_execution *self, gr_error *error) {
     const gr_program *program = self->program;
@@ -87,7 +102,9 @@ static gr_status bring_operands(gr_execution *self, gr_error *error) {
             *address = self->uploaded[buffer->number] + source->origin;
         }
     }
-    if (status == GR_OK)
+    if (status == GR_OK && binding->has_workspace)
+        status = use_workspace(self, error);
+    else if (status == GR_OK)
         status = gr_workspace_alloc(self->device, &self->stream_state, program,
                                     binding->host_out != NULL && self->mapped == NULL, self->addresses,
                                     &self->workspace, error);
@@ -187,9 +204,22 @@ gr_status gr_execution_end(gr_execution *self, void *out, gr_error *error) {
     return status;
 }
 
+/* Writes the size of the workspace that a call requires, and runs nothing. */
+static gr_status require_workspace(gr_device *device, gr_planner *plan, const void *request, size_t *bytes,
+                                   gr_error *error) {
+    gr_program *program;
+    const gr_status status = gr_program_make(device, plan, request, &program, error);
+    if (status == GR_OK)
+        *bytes = gr_workspace_bytes(program);
+    free(program);
+    return status;
+}
+
 gr_status gr_execute_request(gr_device *device, gr_planner *plan, const void *request,
                              const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
     gr_execution call;
+    if (binding->required_workspace != NULL)
+        return require_workspace(device, plan, request, binding->required_workspace, error);
     gr_status status = gr_device_attach(device, error);
     if (status != GR_OK)
         return status;

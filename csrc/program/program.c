@@ -123,6 +123,22 @@ void gr_program_bind(const gr_program *program, const gr_devptr *inputs, gr_devp
     }
 }
 
+size_t gr_workspace_bytes(const gr_program *program) {
+    gr_devptr ignored[GR_MAX_BUFFERS];
+    const size_t bytes = gr_program_pack(program, GR_BUFFER_ZEROED, 0, ignored) +
+                         gr_program_pack(program, GR_BUFFER_TEMPORARY, 0, ignored);
+    return bytes > 0 ? bytes + ALIGNMENT : 0; /* the memory may begin between two multiples */
+}
+
+gr_devptr gr_workspace_place(const gr_program *program, gr_devptr base, gr_devptr *addresses,
+                             size_t *zeroed) {
+    const gr_devptr first = round_up(base, ALIGNMENT);
+    const size_t bytes = gr_program_pack(program, GR_BUFFER_ZEROED, first, addresses);
+    gr_program_pack(program, GR_BUFFER_TEMPORARY, first + bytes, addresses);
+    *zeroed = bytes;
+    return first;
+}
+
 /* Sub-allocates all buffers of a kind from one allocation. On the simulator each buffer has an allocation of
  * its own, so that accesses out of bounds are detected. */
 static gr_status alloc_buffers(gr_device *device, const gr_stream_state *stream_state,

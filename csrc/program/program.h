@@ -116,6 +116,12 @@ typedef struct gr_workspace {
     gr_memory held[GR_MAX_BUFFERS];
 } gr_workspace;
 
+/* A workspace in memory of the caller: its size in bytes, and the addresses of the buffers in it. The zeroed
+ * buffers are *zeroed bytes from the returned address on; the caller sets them to zero before the program
+ * runs. */
+size_t gr_workspace_bytes(const gr_program *program);
+gr_devptr gr_workspace_place(const gr_program *program, gr_devptr base, gr_devptr *addresses, size_t *zeroed);
+
 gr_status gr_workspace_alloc(gr_device *device, const gr_stream_state *stream_state,
                              const gr_program *program, bool output, gr_devptr *addresses,
                              gr_workspace *workspace, gr_error *error);
@@ -146,6 +152,13 @@ typedef struct gr_binding {
     size_t out_bytes;
     gr_devptr device_out;
     gr_stream stream; /* stream of the caller */
+    /* Workspace of the caller, for programs that may allocate nothing, as their launches are recorded and
+       replayed by another runtime. Its content does not matter. */
+    bool has_workspace;
+    gr_devptr workspace; /* multiple of 16 */
+    size_t workspace_bytes;
+    size_t *required_workspace; /* if not NULL, nothing runs: the workspace that the call requires is written
+                                   to it */
 } gr_binding;
 
 /* The number of inputs in host memory. */

@@ -136,31 +136,13 @@ static void stride_results(py_call *self, const size_t *kept, size_t count) {
 
 /* ---- the plan ---- */
 
-/* Whether the operator's flat kernels run on the device (true without a device: only a plan is made). */
-static bool has_flat(const py_call *self) {
-    const gr_device *device = self->job.device;
-    return !gr_op_has(self->reduction.op, GR_SHARES_FILE) || device == NULL ||
-           device->backend->info.caps.capability >= GR_HOPPER;
-}
-
 /* `kept`: the order of the kept axes; NULL: they are in this order already. */
 static void fill_layout(py_call *self, const size_t *kept) {
     gr_layout *layout = &self->reduction.layout;
     const py_operand *source = &self->job.inputs[PY_SOURCE];
     const py_operand *second = self->squares ? source : &self->job.inputs[PY_SECOND];
     py_operand_fill_layout(source, layout);
-    layout->result_bytes = gr_reduction_result_bytes(&self->reduction);
-    layout->in_c_order = gr_op_is_positional(self->reduction.op);
-    layout->keeps_elements = gr_op_is_mean(self->reduction.op) && self->reduction.dtype == GR_DTYPE_f32;
-    layout->state_bytes = gr_ops[self->reduction.op].state_bytes;
-    layout->pair = gr_op_is_pair(self->reduction.op);
-    const bool packed = !self->exact && gr_op_packed(self->reduction.op, self->reduction.dtype);
-    layout->packed = packed && !layout->pair;
-    layout->only_rows = gr_op_numbers(self->reduction.op) > 1;
-    layout->only_axis = layout->only_rows || gr_op_has(self->reduction.op, GR_SHARES_FILE);
-    layout->single_pass = packed && has_flat(self) && !layout->only_rows;
-    layout->rearranged = !self->exact && !layout->only_rows;
-    layout->idempotent = gr_op_has(self->reduction.op, GR_IDEMPOTENT);
+    gr_reduction_fill_layout(&self->reduction, self->job.device, self->exact);
     for (size_t d = 0, next = 0; d < source->ndim; ++d) {
         const size_t from = kept == NULL || layout->reduced[d] ? d : kept[next++];
         layout->extent[d] = source->extent[from];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conv/conv.h"
+#include "jax/jax.h"
 #include "matmul/matmul.h"
 #include "multi/table.h"
 #include "python/args.h"
@@ -260,6 +261,7 @@ static int core_clear(PyObject *module) {
 
 static void core_free(void *module) {
     core_clear(module);
+    gr_jax_set_registry(NULL);
     gr_multi_tables_close(state_of(module)->multi_tables);
     gr_registry_close(&state_of(module)->registry);
 }

@@ -9,6 +9,30 @@ size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
     return gr_dtypes[gr_op_result(reduction->op, reduction->dtype)].item_bytes * gr_op_numbers(reduction->op);
 }
 
+/* Whether the operator's flat kernels run on the device. */
+static bool has_flat(gr_op op, const gr_device *device) {
+    return !gr_op_has(op, GR_SHARES_FILE) || device == NULL ||
+           device->backend->info.caps.capability >= GR_HOPPER;
+}
+
+void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool exact) {
+    gr_layout *layout = &self->layout;
+    const gr_op op = self->op;
+    const bool packed = !exact && gr_op_packed(op, self->dtype);
+    layout->item_bytes = gr_dtypes[self->dtype].item_bytes;
+    layout->result_bytes = gr_reduction_result_bytes(self);
+    layout->in_c_order = gr_op_is_positional(op);
+    layout->keeps_elements = gr_op_is_mean(op) && self->dtype == GR_DTYPE_f32;
+    layout->state_bytes = gr_ops[op].state_bytes;
+    layout->pair = gr_op_is_pair(op);
+    layout->packed = packed && !layout->pair;
+    layout->only_rows = gr_op_numbers(op) > 1;
+    layout->only_axis = layout->only_rows || gr_op_has(op, GR_SHARES_FILE);
+    layout->single_pass = packed && has_flat(op, device) && !layout->only_rows;
+    layout->rearranged = !exact && !layout->only_rows;
+    layout->idempotent = gr_op_has(op, GR_IDEMPOTENT);
+}
+
 static gr_finish finish_of(const gr_reduction *self) {
     static const gr_scalar zero = {.bytes = {0}};
     const gr_op op = self->op;

@@ -22,6 +22,11 @@ typedef struct gr_reduction {
 
 size_t gr_reduction_result_bytes(const gr_reduction *reduction); /* per result */
 
+/* Fills in what a layout says of the operator and the dtype: all but the dimensions, `origin` and
+   `has_second`. `exact`: the layout is for gr_exact_plan. Without a device (NULL) the operator counts as
+   having all its kernels. */
+void gr_reduction_fill_layout(gr_reduction *reduction, const gr_device *device, bool exact);
+
 /* Writes the name of the general kernel of a pass. */
 void gr_reduction_general_entry(const gr_reduction *reduction, size_t pass, char entry[GR_KERNEL_NAME_BYTES]);
 

@@ -11,7 +11,7 @@ from unittest.mock import MagicMock
 MODULES = (
     *("gpureduce", "gpureduce.course", "gpureduce.kernels", "gpureduce.multi"),
     *("gpureduce.numpy_like", "gpureduce.testing"),
-    *("gpureduce.torch", "gpureduce.dask", "gpureduce.flox"),
+    *("gpureduce.torch", "gpureduce.jax", "gpureduce.dask", "gpureduce.flox"),
 )
 ARRAY = "gpureduce.DeviceArray"
 
@@ -48,13 +48,15 @@ SUBJECTS = {
         *("bench", "BenchResult", "kernels"),
     ),
     "Your own reductions and courses": ("ReductionKernel", "CompileError", "course"),
-    "Other libraries and tests": ("numpy_like", "torch", "dask", "flox", "testing"),
+    "Other libraries and tests": ("numpy_like", "torch", "jax", "dask", "flox", "testing"),
 }
 SUBJECT_PAGE = "reference/subjects"
 
 
 def stand_in() -> None:
-    """Let gpureduce.torch, gpureduce.dask and gpureduce.flox be imported without what they are for."""
+    """Let gpureduce.torch, .jax, .dask and .flox be imported without what they are for."""
+    if importlib.util.find_spec("jax") is None:
+        sys.modules["jax"] = MagicMock(name="jax")
     if importlib.util.find_spec("dask") is None:
         sys.modules["dask"] = sys.modules["dask.array"] = MagicMock(name="dask")
     if importlib.util.find_spec("flox") is None:

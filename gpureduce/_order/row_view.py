@@ -52,7 +52,7 @@ def copied(
 
 
 @functools.lru_cache(maxsize=256)
-def _ends(
+def interpolation_fields(
     mean: int, to: np.dtype, weak: bool, lower: bytes, upper: bytes, weights: bytes | None, kind: Any
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Return ranks, and the interpolation for the core, from a cache."""
@@ -135,7 +135,9 @@ class RowView:
             return None
         weight = None if at.weight is None else at.weight.tobytes()
         kind = None if at.weight is None else at.weight.dtype
-        ranks, ends = _ends(mean, to, weak, at.lower.tobytes(), at.upper.tobytes(), weight, kind)
+        ranks, ends = interpolation_fields(
+            mean, to, weak, at.lower.tobytes(), at.upper.tobytes(), weight, kind
+        )
         out_shape = (count, self.count)
         out = (output.view._pointer, out_shape, c_strides(out_shape, to.itemsize), dtype_name(to))
         _core.order_select(self.handle, ranks, nans, ends, (out, *self._place[1:]))

@@ -20,7 +20,7 @@ PUBLIC = [
     *((f"gpureduce.{module}", "") for module in SUBMODULES),
     *((f"gpureduce.{module}", name) for module in SUBMODULES for name in SUBMODULES[module].__all__),
 ]
-for each in ("torch", "dask", "flox"):
+for each in ("torch", "jax", "dask", "flox"):
     if importlib.util.find_spec(each):
         names = importlib.import_module(f"gpureduce.{each}").__all__
         PUBLIC += [(f"gpureduce.{each}", name) for name in ("", *names)]

@@ -34,7 +34,7 @@ ROOMS = {
         "exact",
         "segments",
         "groups",
-        "states",
+        ("states", "jax"),
         "multi",
         "python",
     ],
@@ -61,7 +61,7 @@ PACKAGE = {
         "_conv",
         ("_scans", "_normalize", "_segments", "_order", "_multi"),
         "_custom",
-        ("_profiles", "_torch"),
+        ("_profiles", "_torch", "_jax"),
         "_program",
         "_bench",
         "_course",
@@ -115,6 +115,7 @@ DOORS = {
     "groups": ["groups.h", "ladder/ladder.h", "ladder/params.h"],
     "order": ["order.h"],
     "multi": ["multi.h", "table.h"],
+    "jax": ["jax.h"],
 }
 
 # What a room may include of others, if that is less than their doors.

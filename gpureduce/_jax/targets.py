@@ -1,0 +1,109 @@
+"""Registers the custom call targets of csrc/jax in JAX, and calls them with the workspace they require."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._jax import jax
+from gpureduce._rules.dtypes import dtype_name, is_supported
+
+Shape = tuple[int, ...]
+Attribute = str | int | np.ndarray
+
+
+@functools.cache
+def _targets() -> dict[str, str]:
+    """Register the targets; return their names in JAX.
+
+    The backend must exist: a version of XLA that refuses the handlers would otherwise fail to start.
+    """
+    jax.devices()
+    names = {}
+    for name, on_host, on_cuda in _core.jax_targets():
+        jax.ffi.register_ffi_target(name, on_host, platform="cpu")
+        jax.ffi.register_ffi_target(name, on_cuda, platform="CUDA")
+        names[name.split("_")[1]] = name
+    return names
+
+
+@functools.cache
+def _cuda_devices() -> tuple[int, ...]:
+    """Return the indices of JAX's GPUs, one of each model, as plans depend on the model alone."""
+    try:
+        devices = jax.local_devices(backend="cuda")
+    except RuntimeError:
+        return ()
+    first: dict[str, int] = {}
+    for device in devices:
+        first.setdefault(device.device_kind, device.local_hardware_id)
+    return tuple(first.values())
+
+
+@functools.lru_cache(maxsize=1024)
+def _workspace(target: str, operands: Any, results: Any, attributes: tuple) -> int:
+    """Return the bytes of workspace that a call requires on any of JAX's devices.
+
+    The simulator allocates its own workspace.
+    """
+    named = {
+        name: np.frombuffer(value, dtype) if isinstance(value, bytes) else value
+        for name, value, dtype in attributes
+    }
+    indices = _cuda_devices()
+    places = [(_core.CUDA, index) for index in indices] or [(_core.SIM, 0)]
+    return max(_core.jax_workspace(target, *place, operands, results, named) for place in places)
+
+
+def _key(name: str, value: Attribute) -> tuple[str, str | bytes, str]:
+    if isinstance(value, str):
+        return name, value, ""
+    array = np.asarray(value, np.int64) if isinstance(value, int) else value
+    return name, array.tobytes(), array.dtype.str
+
+
+def _described(arrays: Sequence[Any]) -> tuple[tuple[str, Shape], ...]:
+    return tuple((dtype_name(np.dtype(array.dtype)), tuple(array.shape)) for array in arrays)
+
+
+def call(
+    target: str, operands: Sequence[Any], results: Sequence[Any], **attributes: Attribute
+) -> tuple[Any, ...]:
+    """Call a target on arrays; `results` are their shapes and dtypes (`jax.ShapeDtypeStruct`)."""
+    name = _targets()[target]
+    keys = tuple(_key(*item) for item in attributes.items())
+    size = _workspace(target, _described(operands), _described(results), keys)
+    workspace = jax.ShapeDtypeStruct((max(size, 1),), np.uint8)
+    *arrays, _ = jax.ffi.ffi_call(name, (*results, workspace))(*operands, **attributes)
+    return tuple(arrays)
+
+
+def has_64_bits() -> bool:
+    """Return whether JAX has 64-bit integers now (jax_enable_x64)."""
+    return jax.dtypes.canonicalize_dtype(np.int64) == np.int64
+
+
+def integers(shape: Shape, dtype: np.dtype) -> Any:
+    """Describe a result of 64-bit integers: as such or, where JAX has none, as pairs of 32-bit halves."""
+    if has_64_bits():
+        return jax.ShapeDtypeStruct(shape, dtype)
+    return jax.ShapeDtypeStruct((*shape, 2), f"{dtype.kind}4")
+
+
+def low_words(result: Any, shape: Shape) -> Any:
+    """Return a result that `integers` describes, modulo 2^32 if JAX has no 64-bit integers."""
+    return result if result.shape == shape else result[..., 0]
+
+
+def as_array(value: Any, name: str) -> Any:
+    """Return a JAX array of a dtype that the kernels have."""
+    if isinstance(value, (str, bytes)) or value is None:
+        raise TypeError(f"{name}: expected an array, got {type(value).__name__}")
+    array = jax.numpy.asarray(value)
+    if not is_supported(np.dtype(array.dtype)):
+        raise TypeError(f"{name}: unsupported dtype {array.dtype}")
+    return array
