@@ -300,6 +300,10 @@ static const struct {
     uint64_t parameter;
 } functions[] = {
     {"moments", py_fast_moments, 0},
+    {"vecdot", py_fast_vecdot, 0},
+    {"inner", py_fast_inner, 0},
+    {"trace", py_fast_trace, 0},
+    {"softmax_denominator", py_fast_softmax_denominator, 0},
     {"matmul", py_fast_matmul, 0},
     {"conv2d", py_fast_conv2d, 0},
     {"cumulative_sum", py_fast_scan, GR_SCAN_SUM},

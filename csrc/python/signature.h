@@ -27,13 +27,19 @@ typedef struct py_signature {
 } py_signature;
 
 PyObject *py_fast_reduction(const py_signature *self, const py_arguments arguments);
+/* Also takes vectors that are broadcast; those of one shape as py_fast_reduction. */
+PyObject *py_fast_vecdot(const py_signature *self, const py_arguments arguments);
+PyObject *py_fast_inner(const py_signature *self, const py_arguments arguments);
+PyObject *py_fast_trace(const py_signature *self, const py_arguments arguments);
+PyObject *py_fast_softmax_denominator(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_moments(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_matmul(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_conv2d(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_quantiles. */
 typedef enum py_quantiles { PY_MEDIAN, PY_NANMEDIAN, PY_QUANTILE, PY_PERCENTILE } py_quantiles;
 PyObject *py_fast_quantiles(const py_signature *self, const py_arguments arguments);
-/* `report` makes the result of values and indices; that of py_fast_moments, of the moments. */
+/* `report` makes the result of values and indices; that of py_fast_moments, of the moments; that of
+   py_fast_softmax_denominator, of the array of both. */
 PyObject *py_fast_topk(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_segments: segment_reduce, reduceat, group_reduce. */
 enum { PY_BY_OFFSETS, PY_BY_INDICES, PY_BY_LABELS };

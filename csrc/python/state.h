@@ -87,6 +87,9 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(largest)                                                                                             \
     ROW(sorted)                                                                                              \
     ROW(batch_invariant)                                                                                     \
+    ROW(offset)                                                                                              \
+    ROW(axis1)                                                                                               \
+    ROW(axis2)                                                                                               \
     ROW(weight)                                                                                              \
     ROW(eps)                                                                                                 \
     ROW(residual)                                                                                            \

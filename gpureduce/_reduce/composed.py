@@ -16,7 +16,7 @@ from gpureduce._reduce import floating
 from gpureduce._reduce.arithmetic import mean
 from gpureduce._reduce.engine import mean as _mean
 from gpureduce._reduce.engine import reduction, run
-from gpureduce._reduce.fast_path import core_callable, fast_path_op
+from gpureduce._reduce.fast_path import core_callable, fast_path_named, fast_path_op
 from gpureduce._reduce.fused_ops import ReductionCall, is_complex, real_dtype, restrided, strides_of, view_of
 from gpureduce._reduce.multi_device import takes_multi_device
 from gpureduce._reduce.options import Options
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _INT64 = np.dtype(np.int64)
 _DOTS = core_callable(
-    "dot", "a b out", "axis device stream as_device", partial(floating.report_fp_status, "vecdot")
+    "vecdot", "a b out", "axis device stream as_device", partial(floating.report_fp_status, "vecdot")
 )
 
 
@@ -397,6 +397,7 @@ def _repeated(operand: Operand, shape: tuple[int, ...]) -> Operand:
     return restrided(operand, shape, rules.broadcast_strides(operand.shape, strides_of(operand), shape))
 
 
+@fast_path_named(floating.ignore_nonfinite)
 def inner(
     a: AnyArray,
     b: AnyArray,
@@ -449,6 +450,7 @@ def inner(
 # ---- views ----
 
 
+@fast_path_named(floating.ignore_nonfinite)
 def trace(
     a: AnyArray,
     offset: int = 0,

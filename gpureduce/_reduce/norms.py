@@ -15,7 +15,7 @@ from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
-from gpureduce._reduce.fast_path import core_callable, fast_path_op
+from gpureduce._reduce.fast_path import core_callable, fast_path_named, fast_path_op
 from gpureduce._reduce.fused_ops import (
     ReductionCall,
     floats_of,
@@ -213,6 +213,11 @@ def _of_exponentials(
     return ReductionCall(operand, options, axis, out, keepdims)
 
 
+def _parts(both: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    return both[..., 0], both[..., 1]
+
+
+@fast_path_named(_parts)
 def softmax_denominator(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -269,4 +274,4 @@ def _both_on_device(call: ReductionCall, dtype: np.dtype, pair: np.dtype) -> tup
     output.wait_for_inputs()
     run("softmax", call.operand, call.axes, None, None, core_out, None, output.stream)
     both = output.give(both)
-    return both[..., 0], both[..., 1]
+    return _parts(both)

@@ -215,6 +215,69 @@ def test_vectors_along_an_axis(device, monkeypatch):
         assert outcome(gpureduce.vecdot, a, arguments) == short, (a, arguments)
 
 
+@pytest.mark.core
+def test_inner(device):
+    function = gpureduce.inner
+    core = function.__closure__[0].cell_contents
+    draw = random.Random(12)
+    at_once = 0
+    for _ in range(300):
+        first, a, arguments = drawn(draw, "inner", device)
+        for name in ("keepdims", "axis"):
+            arguments.pop(name, None)
+        other = draw.choice((first, first[..., ::-1] if first.ndim else first, np.atleast_1d(first)[:1]))
+        other = draw.choice(
+            (other, other, first.T, other.reshape(-1)[: first.shape[-1] if first.ndim else 1])
+        )
+        other = other.astype(draw.choice((first.dtype, first.dtype, first.dtype, "complex128")))
+        arguments["b"] = gpureduce.to_device(other, device) if isinstance(a, gpureduce.DeviceArray) else other
+        short, long = (outcome(each, a, arguments) for each in (function, function.__wrapped__))
+        assert short == long, (a, arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                at_once += core(a, **arguments) is not NotImplemented
+            except Exception:
+                at_once += 0
+    assert at_once > 30, at_once
+
+
+@pytest.mark.core
+def test_traces(device):
+    def more(draw, array, a):
+        found = (
+            {"offset": draw.choice((0, 0, 1, -2, 9, -9, True, "x", 10**30))} if draw.random() < 0.5 else {}
+        )
+        for name, default in (("axis1", 0), ("axis2", 1)):
+            if draw.random() < 0.5:
+                found[name] = draw.choice((default, default, -1, 2, 7, None))
+        return found
+
+    check_function("trace", device, more, 25, 900, without=("axis",))
+
+
+@pytest.mark.core
+def test_softmax_denominators(device):
+    function = gpureduce.softmax_denominator
+    core = function.__closure__[0].cell_contents
+    draw = random.Random(13)
+    at_once = 0
+    for _ in range(500):
+        _, a, arguments = drawn(draw, "softmax_denominator", device)
+        results = []
+        for each in (function, function.__wrapped__):
+            try:
+                results.append([outcome(with_one_nan, part, {}) for part in each(a, **arguments)])
+            except Exception as error:
+                results.append((type(error), str(error)))
+        assert results[0] == results[1], (a, arguments)
+        try:
+            at_once += core(a, **arguments) is not NotImplemented
+        except Exception:
+            at_once += 0
+    assert at_once > 10, at_once
+
+
 def along(axis, values):
     """Weights of the axes of an average, in their order: elements of the values."""
     axes = axis if isinstance(axis, tuple) else (axis,)
