@@ -161,7 +161,7 @@ def _check_kind(kind: Any, order: Any, stable: Any) -> None:
     """Check arguments that have no effect, as NumPy does."""
     if order is not None:
         raise ValueError("order: the array has no fields")
-    if kind is not None and kind not in _KINDS:
+    if kind is not None and not (isinstance(kind, str) and kind in _KINDS):
         raise ValueError(f"kind: expected one of {', '.join(_KINDS)}, got {kind!r}")
     if stable is not None:
         rules.flag(stable, "stable")
