@@ -171,6 +171,12 @@ def segment_coverage() -> list[tuple[str, str]]: ...
 # The offsets of the groups, then the numbers of their rows, or `out`.
 def label_order(labels: object, groups: int, destination: Destination, /) -> Any: ...
 
+# Of elements of the shape of `mask`, which is (lines, rows, columns): the numbers of their results among
+# those of all lines, groups and columns, or -1; or `out`. int32 if these numbers fit, else int64.
+def masked_labels(
+    *, labels: object, by_offsets: bool, num_groups: int, mask: object, destination: Destination
+) -> Any: ...
+
 # The elements of ranks, a row per line, or `out`; their quantiles if `quantiles` is (mean, dtype, lower,
 # upper, weight, rest).
 def order_select(

@@ -34,6 +34,8 @@ class SegmentPlan:
     With an `order`, these are indices into it, whose entries are rows.
     """
 
+    flatten: Callable[..., Any] | None = None
+
     def __init__(self, offsets: Operand | np.ndarray, count: int, order: np.ndarray | None = None) -> None:
         self.offsets = offsets
         self.count = count
@@ -41,7 +43,7 @@ class SegmentPlan:
         self.reads = [offsets] if isinstance(offsets, Operand) else []
         self.ordered = 0 if order is None else len(order)
 
-    def labels_handle(self) -> Any:
+    def labels_handle(self, output: OutputSpec) -> Any:
         """Return the labels as the core takes them: there are none."""
 
     def handle(self, output: OutputSpec) -> Any:
@@ -83,6 +85,10 @@ def sorted_by_label(labels: np.ndarray, groups: int) -> SegmentPlan:
 class HostLabels:
     """A cut by labels in host memory, which are sorted there if the reduction takes rows by group."""
 
+    # Returns elements and output as arrays of one dimension; then an element's label is the number of its
+    # result.
+    flatten: Callable[..., Any] | None = None
+
     def __init__(self, labels: np.ndarray, count: int) -> None:
         self.labels = labels if len(labels) else labels.astype(_INT64)
         self.count = count
@@ -98,7 +104,7 @@ class HostLabels:
         """The number of rows that are put in order."""
         return self.plan.ordered
 
-    def labels_handle(self) -> Any:
+    def labels_handle(self, output: OutputSpec) -> Any:
         """Return the labels as the core takes them."""
         return self.labels
 
@@ -110,13 +116,15 @@ class HostLabels:
 class Labels:
     """A plan by labels that are sorted on the device."""
 
+    flatten: Callable[..., Any] | None = None
+
     def __init__(self, labels: Operand, count: int) -> None:
         self.labels = labels
         self.count = count
         self.reads = [labels] if labels.view is not None else []
         self.ordered = labels.shape[0]
 
-    def labels_handle(self) -> Any:
+    def labels_handle(self, output: OutputSpec) -> Any:
         """Return the labels as the core takes them."""
         return self.labels.handle
 
@@ -128,10 +136,14 @@ class Labels:
             self.labels = as_operand(copy, None, "labels")
             output.reads.append(self.labels)
             output.wait_for_inputs()
-        labels, shape = self.labels, (self.count + 1 + self.ordered,)
-        order = empty(shape, _INT64, labels.kind, labels.index, output.stream_owner)
+        return self.order_of(self.labels.handle, output)
+
+    def order_of(self, labels: Any, output: OutputSpec) -> Any:
+        """Return offsets and order of labels on the device."""
+        shape, kind, index = (self.count + 1 + self.ordered,), output.kind, output.index
+        order = empty(shape, _INT64, kind, index, output.stream_owner)
         view = order._view_tuple()
-        _core.label_order(labels.handle, self.count, (view, labels.kind, labels.index, output.stream))
+        _core.label_order(labels, self.count, (view, kind, index, output.stream))
         self.made = order  # until the core has enqueued the kernels that read it
         return view
 
@@ -187,8 +199,12 @@ def run(
     ddof: float = 0,
     exact: Any = False,
     result_of: str = "segment",
+    masked: Callable[..., HostLabels | Labels] | None = None,
 ) -> Any:
-    """Reduce by a plan; the result has one row per segment, or what else errors call it."""
+    """Reduce by a plan; the result has one row per segment, or what else errors call it.
+
+    `masked` returns a plan of the elements that a mask chooses.
+    """
     if op.startswith("bitwise") and operand.dtype.kind not in "biu":
         raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
     if operand.dtype.kind in "biu":
@@ -204,6 +220,9 @@ def run(
     shape[axis] = cut.count
     output = OutputSpec(out, options, operand, axis, tuple(shape), (), False)
     output.reads += cut.reads
+    if masked is not None:
+        cut = masked(cut, operand, axis, op, output)
+        output.reads += cut.reads
     if op == "logsumexp" and operand.dtype.kind in "biu":
         operand = output.cast(operand, np.dtype(np.float64))
     if op in dtypes.UFUNCS:
@@ -249,15 +268,18 @@ def _reduced(
     ddof: float,
 ) -> Any:
     """Reduce by the core; None if it writes to the output."""
+    if cut.flatten is not None:
+        elements, core_out = cut.flatten(elements, core_out, output)
+        axis = 0
     destination = (core_out, elements.kind, elements.index, output.stream)
-    labels = cut.labels_handle()
+    labels = cut.labels_handle(output)
     if labels is not None:
         result = _core.groups(
             a=elements.handle, op=op, axis=axis, labels=labels, num_groups=cut.count, destination=destination
         )
         if result is not NotImplemented:
-            return result
-    return _core.segments(
+            return result.reshape(output.kept) if cut.flatten is not None and core_out is None else result
+    result = _core.segments(
         a=elements.handle,
         op=op,
         axis=axis,
@@ -266,6 +288,7 @@ def _reduced(
         ddof=ddof,
         destination=destination,
     )
+    return result.reshape(output.kept) if cut.flatten is not None and core_out is None else result
 
 
 def _may_overflow(operand: Operand, axis: int, dtype: np.dtype) -> bool:

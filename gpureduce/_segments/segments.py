@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +53,7 @@ def segment_reduce(
     axis: SupportsIndex = 0,
     out: Out | None = None,
     ddof: float = 0,
+    where: AnyArray | bool = True,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -80,6 +83,9 @@ def segment_reduce(
         result's dtype and C order.
     ddof : float
         Delta degrees of freedom: variances and standard deviations of N elements divide by ``N - ddof``.
+    where : array_like or device array of bool
+        Elements to include, broadcast to the shape of `a`. For ``"argmin"`` and ``"argmax"`` a mask must have
+        one value per row.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -143,7 +149,7 @@ def segment_reduce(
         if bounds.dtype != _INT64 or (bounds.shape[0] > 1 and bounds.view.strides != (8,)):
             raise TypeError("offsets: expected contiguous int64 on a device")
         plan = SegmentPlan(bounds, bounds.shape[0] - 1)
-        return run(op, operand, along, plan, out, options, ddof=ddof, exact=exact)
+        return run(op, operand, along, plan, out, options, ddof=ddof, exact=exact, masked=_masked(where))
     ends, length = bounds.handle, operand.shape[along]
     if ends.dtype == np.uint64 and (ends > length).any():
         raise ValueError(f"offsets: expected 0 to {length}, got {ends.max()}")
@@ -152,7 +158,8 @@ def segment_reduce(
         raise ValueError(f"offsets: expected 0 to {length}, got {ends[0]} to {ends[-1]}")
     if (ends[1:] < ends[:-1]).any():
         raise ValueError("offsets: expected integers in ascending order")
-    return run(op, operand, along, SegmentPlan(ends, len(ends) - 1), out, options, ddof=ddof, exact=exact)
+    plan = SegmentPlan(ends, len(ends) - 1)
+    return run(op, operand, along, plan, out, options, ddof=ddof, exact=exact, masked=_masked(where))
 
 
 @fast_path_named(report)
@@ -258,6 +265,7 @@ def group_reduce(
     axis: SupportsIndex = 0,
     out: Out | None = None,
     ddof: float = 0,
+    where: AnyArray | bool = True,
     variant: str = "auto",
     device: str | Device | None = None,
     stream: Stream | None = None,
@@ -281,7 +289,7 @@ def group_reduce(
         the call synchronizes; pass `num_groups` to avoid that, and in graph capture.
     axis : int
         Axis whose rows are labelled.
-    out, ddof
+    out, ddof, where
         As for `segment_reduce`.
     variant : str
         Kernel to run: ``"auto"``, or the name of one of ``variants("groups")``, which sums one-dimensional
@@ -322,6 +330,8 @@ def group_reduce(
         group_rungs.check(rung, operand, op, ddof)
         if rules.flag(exact, "exact"):
             raise ValueError("exact: only with variant='auto'")
+        if where is not True:
+            raise ValueError("where: only with variant='auto'")
     label_operand, length = index_operand(labels, "labels", operand), operand.shape[along]
     if label_operand.shape[0] != length:
         raise ValueError(f"labels: expected {length}, one for each row, got {label_operand.shape[0]}")
@@ -330,16 +340,19 @@ def group_reduce(
         if rung is not None:
             return group_rungs.run(rung, operand, label_operand, groups, out, options)
         if max(groups, length) < _MOST_THERE:
-            return reduce_groups(op, operand, along, Labels(label_operand, groups), out, options, ddof, exact)
+            plan = Labels(label_operand, groups)
+            return reduce_groups(op, operand, along, plan, out, options, ddof, exact, where)
     numbers = on_host(label_operand, "labels")
     groups = _groups(num_groups, numbers)
     if length and int(numbers.max()) >= groups:
         raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
     if rung is not None:
         return group_rungs.run(rung, operand, numbers, groups, out, options)
-    many = operand.kind == _core.CUDA and length >= _MANY and max(groups, length) < _MOST_THERE
+    many = (
+        where is True and operand.kind == _core.CUDA and length >= _MANY and max(groups, length) < _MOST_THERE
+    )
     cut = Labels(label_operand, groups) if many and not ascend(numbers) else HostLabels(numbers, groups)
-    return reduce_groups(op, operand, along, cut, out, options, ddof, exact)
+    return reduce_groups(op, operand, along, cut, out, options, ddof, exact, where)
 
 
 def reduce_groups(
@@ -349,15 +362,26 @@ def reduce_groups(
     cut: Labels | HostLabels,
     out: Out | None,
     options: Options,
-    ddof: float,
-    exact: bool,
+    ddof: float = 0,
+    exact: bool = False,
+    where: Any = True,
 ) -> Any:
     """Reduce groups; a MemoryError names their number."""
     try:
-        return run(op, operand, axis, cut, out, options, ddof=ddof, exact=exact, result_of="group")
+        named: dict[str, Any] = {"exact": exact, "result_of": "group", "masked": _masked(where)}
+        return run(op, operand, axis, cut, out, options, ddof=ddof, **named)
     except MemoryError as error:
         error.args = (f"num_groups: no memory for the results of {cut.count} groups: {error}",)
         raise
+
+
+def _masked(where: Any) -> Callable[..., Any] | None:
+    """Return the function that applies ``where=`` to a plan, if any."""
+    if where is True:
+        return None
+    from gpureduce._segments import masked  # few calls have a mask
+
+    return functools.partial(masked.mask_plan, where=where)
 
 
 def _groups(num_groups: Any, labels: np.ndarray | Operand) -> int:

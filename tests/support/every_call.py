@@ -506,6 +506,9 @@ def scans():
         ),
         "reduceat": functools.partial(gpureduce.reduceat, matrix, [3, 1, 2], "min", axis=1, **SIM),
         "group_reduce": functools.partial(gpureduce.group_reduce, vector, np.arange(300) % 7 - 1, **SIM),
+        "group_reduce of a mask": functools.partial(
+            gpureduce.group_reduce, on_device, np.arange(30) % 4, where=np.arange(30) % 3 > 0
+        ),
         "group_reduce of labels on device": functools.partial(
             gpureduce.group_reduce, on_device, gpureduce.to_device(np.arange(30) % 4 - 1, "sim"), "var", 3
         ),

@@ -111,7 +111,7 @@ DOORS = {
     "states": ["states.h"],
     "scan": ["scan.h"],
     "normalize": ["normalize.h"],
-    "segments": ["segments.h", "labels/labels.h"],
+    "segments": ["segments.h", "labels/labels.h", "labels/masked.h"],
     "groups": ["groups.h", "ladder/ladder.h", "ladder/params.h"],
     "order": ["order.h"],
     "multi": ["multi.h", "table.h"],

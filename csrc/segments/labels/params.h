@@ -1,4 +1,5 @@
-/* Parameters of the kernels that sort rows by their labels. Read by C and CUDA. */
+/* Parameters of the kernels that sort rows by their labels, and of the one that applies a mask to labels.
+   Read by C and CUDA. */
 #ifndef GR_SEGMENTS_LABELS_PARAMS_H
 #define GR_SEGMENTS_LABELS_PARAMS_H
 
@@ -28,5 +29,19 @@ typedef struct gr_label_params {
     uint32_t item_bytes; /* bytes per label */
     uint32_t shift;      /* position of the digit */
 } gr_label_params;
+
+/* Labels of the elements that a mask chooses. An element's label is the number of its result in C order: of
+   lines, groups and columns; -1 for elements of no group, and for those that the mask leaves out. */
+typedef struct gr_masked_labels_params {
+    uint64_t labels;      /* address of the labels of rows, or of int64 offsets of segments */
+    int64_t label_stride; /* bytes */
+    uint64_t mask;        /* address of bools */
+    int64_t line_stride, row_stride, column_stride; /* of the mask, bytes */
+    uint64_t out;                                   /* address of int32 or int64 */
+    uint64_t lines, length, inner, groups;
+    uint64_t sign;        /* sign bit of a label, or 0 */
+    uint32_t label_bytes; /* 0: these are offsets, one more than groups */
+    uint32_t out_bytes;   /* 4 or 8 */
+} gr_masked_labels_params;
 
 #endif

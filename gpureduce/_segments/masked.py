@@ -1,0 +1,180 @@
+"""Groups and segments of the elements that a mask chooses: ``where=``.
+
+Each element gets the number of its result as a label, or -1. Where the mask has one value per row, rows get
+labels; else single elements do, and are reduced as rows of one column.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.device_array import empty, to_device
+from gpureduce._arrays.operand import Operand, as_operand
+from gpureduce._device.devices import device_name
+from gpureduce._reduce.output import FROM_HOST, OutputSpec
+from gpureduce._rules.arguments import c_strides, same_strides
+from gpureduce._segments.segment_plan import HostLabels, Labels, SegmentPlan
+
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+
+
+def _split(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
+    """Return the numbers of lines, rows and columns."""
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+
+def _is_of_rows(shape: tuple[int, ...], strides: tuple[int, ...], axis: int) -> bool:
+    """Return whether a mask has one value per row: it is broadcast along the other axes."""
+    return all(strides[i] == 0 or shape[i] == 1 for i in range(len(shape)) if i != axis)
+
+
+def flatten(elements: Operand, core_out: Any, output: OutputSpec) -> tuple[Operand, Any]:
+    """Return elements and the output as arrays of one dimension."""
+    count = math.prod(elements.shape)
+    if elements.view is None:
+        flat = replace(elements, handle=elements.handle.reshape(-1), shape=(count,))
+    else:
+        item = elements.dtype.itemsize
+        packed = c_strides(elements.shape, item)
+        if not same_strides(elements.shape, elements.handle[2], packed):
+            elements = output.in_c_order(elements)
+        flat = elements.with_strides((count,), (item,))
+    if core_out is not None:
+        pointer, shape, _, name = core_out
+        core_out = (pointer, (math.prod(shape),), (output.dtype.itemsize,), name)
+    return flat, core_out
+
+
+class FlatLabels(HostLabels):
+    """Labels of single elements in host memory, which are numbers of results."""
+
+    flatten = staticmethod(flatten)
+
+
+class MaskedLabels(Labels):
+    """Labels that are written on the device of the elements, from labels or offsets, and a mask."""
+
+    def __init__(self, source: Operand, by_offsets: bool, count: int, mask: Operand, axis: int) -> None:
+        """`axis` is that of the rows; -1 if the mask, of three axes, has one value per row."""
+        super().__init__(source, count)
+        self.mask, self.by_offsets = mask, by_offsets
+        if axis >= 0:
+            self.flatten = flatten
+        self.groups = count
+        self.extents = lines, rows, columns = _split(mask.shape, axis) if axis >= 0 else mask.shape
+        self.count = lines * count * columns
+        self.ordered = lines * rows * columns
+        self.reads.append(mask)
+        self.masked: Any = None
+
+    def _make(self, output: OutputSpec) -> None:
+        if self.masked is not None:
+            return
+        if self.labels.view is None:
+            output.reject_capture(FROM_HOST)
+            copy = to_device(self.labels.handle, device_name(output.kind, output.index))
+            self.labels = as_operand(copy, None, "labels")
+            output.reads.append(self.labels)
+            output.wait_for_inputs()
+        mask = self.mask
+        if (
+            not same_strides(mask.shape, mask.handle[2], c_strides(mask.shape, 1))
+            and self.flatten is not None
+        ):
+            mask = self.mask = output.in_c_order(mask)
+        if self.flatten is not None:
+            mask = mask.with_strides(self.extents, c_strides(self.extents, 1))
+        dtype = _INT32 if self.count <= np.iinfo(np.int32).max else _INT64
+        self.masked = empty((self.ordered,), dtype, output.kind, output.index, output.stream_owner)
+        if not self.ordered:
+            return
+        view = self.masked._view_tuple()
+        _core.masked_labels(
+            labels=self.labels.handle,
+            by_offsets=self.by_offsets,
+            num_groups=self.groups,
+            mask=mask.handle,
+            destination=(view, output.kind, output.index, output.stream),
+        )
+
+    def labels_handle(self, output: OutputSpec) -> Any:
+        """Return the labels as the core takes them."""
+        self._make(output)
+        return self.masked._view_tuple()
+
+    def handle(self, output: OutputSpec) -> Any:
+        """Return offsets and order in the form that the core takes, computed on the stream of the call."""
+        self._make(output)
+        return self.order_of(self.masked._view_tuple(), output)
+
+
+def mask_plan(
+    cut: SegmentPlan | HostLabels | Labels,
+    operand: Operand,
+    axis: int,
+    op: str,
+    output: OutputSpec,
+    where: Any,
+) -> HostLabels | Labels:
+    """Return a plan of the elements that ``where=`` chooses."""
+    mask = output.take_mask(where, operand)
+    shape = operand.shape
+    strides = mask.handle.strides if mask.view is None else mask.handle[2]
+    of_rows = _is_of_rows(shape, strides, axis)
+    if not of_rows and op in ("argmin", "argmax"):
+        raise TypeError(f"where: expected a mask of rows for {op}, the same along the other axes")
+    if mask.view is None:
+        return _on_host(cut, shape, axis, mask.handle, of_rows)
+    return _on_device(cut, axis, mask, strides, of_rows)
+
+
+def _host_labels(cut: SegmentPlan | HostLabels | Labels, rows: int) -> np.ndarray:
+    """Return the label of each row, -1 for rows of no group."""
+    if isinstance(cut, HostLabels):
+        return cut.labels
+    if isinstance(cut, Labels):
+        return cut.labels.handle
+    assert isinstance(cut.offsets, np.ndarray)
+    labels = np.full(rows, -1, _INT64)
+    offsets = cut.offsets
+    labels[offsets[0] : offsets[-1]] = np.repeat(np.arange(cut.count), np.diff(offsets))
+    return labels
+
+
+def _on_host(
+    cut: SegmentPlan | HostLabels | Labels, shape: tuple[int, ...], axis: int, mask: np.ndarray, of_rows: bool
+) -> HostLabels:
+    lines, rows, columns = _split(shape, axis)
+    labels = _host_labels(cut, rows)
+    labels = np.maximum(labels, -1, dtype=_INT64, casting="unsafe")
+    if of_rows:
+        chosen = mask[tuple(slice(None) if i == axis else 0 for i in range(len(shape)))]
+        return HostLabels(np.where(chosen, labels, -1), cut.count)
+    line, column = np.arange(lines)[:, None, None], np.arange(columns)
+    results = (line * cut.count + labels[:, None]) * columns + column
+    chosen = mask.reshape(lines, rows, columns) & (labels >= 0)[:, None]
+    return FlatLabels(np.where(chosen, results, -1).reshape(-1), lines * cut.count * columns)
+
+
+def _on_device(
+    cut: SegmentPlan | HostLabels | Labels,
+    axis: int,
+    mask: Operand,
+    strides: tuple[int, ...],
+    of_rows: bool,
+) -> MaskedLabels:
+    if isinstance(cut, Labels):
+        source = cut.labels
+    else:
+        array = cut.offsets if isinstance(cut, SegmentPlan) else cut.labels
+        source = (
+            array if isinstance(array, Operand) else as_operand(array, device_name(mask.kind, mask.index))
+        )
+    if of_rows:
+        mask = mask.with_strides((1, mask.shape[axis], 1), (0, strides[axis], 0))
+    return MaskedLabels(source, isinstance(cut, SegmentPlan), cut.count, mask, -1 if of_rows else axis)
