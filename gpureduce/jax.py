@@ -14,8 +14,6 @@ order of the rows, exact sums, quantiles, top-k. See docs/how-to/jax-in-jit.md.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -57,34 +55,12 @@ def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(rules.reduced_axes(tuple(axis) if isinstance(axis, list) else axis, ndim)))
 
 
-@functools.cache
-def _compiled(function: Callable) -> Callable:
-    """Return a compiled function: outside `jit` a custom call would be compiled anew at every call."""
-    return jax.jit(function)
-
-
-def _reduced(
-    op: str,
-    a: Any,
-    axis: Any,
-    keepdims: Any,
-    exact: Any = False,
-    ddof: float = 0,
-    needs_elements: bool = True,
-) -> Any:
-    x = targets.as_array(a, "a")
-    axes, keepdims, exact = _axes(axis, x.ndim), rules.keeps_dims(keepdims), rules.flag(exact, "exact")
-    if needs_elements and rules.reduced_count(x.shape, axes) == 0:
-        raise ValueError(f"a: {op} of no elements, of shape {x.shape}")
-    if exact and not jnp.issubdtype(x.dtype, jnp.inexact):
-        exact = False  # sums of integers do not round
-    return _compiled(reductions.differentiable(op, axes, keepdims, exact, ddof))(x)
-
-
-def _as_float(a: Any, name: str = "a") -> Any:
-    """Return an array of floating-point numbers: integers in JAX's default dtype."""
-    x = targets.as_array(a, name)
-    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float))
+def _reduced(op: str, x: Any, axis: Any, keepdims: Any, exact: Any = False, ddof: float = 0) -> Any:
+    if keepdims is not False and keepdims is not True:
+        keepdims = rules.keeps_dims(keepdims)
+    if exact is not False and exact is not True:
+        exact = rules.flag(exact, "exact")
+    return reductions.compiled(op, _axes(axis, x.ndim), keepdims, exact, ddof)(x)
 
 
 def sum(a: ArrayLike, axis: Axis = None, keepdims: bool = False, *, exact: bool = False) -> Array:
@@ -120,11 +96,7 @@ def sum(a: ArrayLike, axis: Axis = None, keepdims: bool = False, *, exact: bool 
     >>> gpureduce.jax.sum([1e20, 1.0, -1e20], exact=True).item()
     1.0
     """
-    x = targets.as_array(a, "a")
-    dtype = jax.eval_shape(jnp.sum, x).dtype
-    if 0 in x.shape:
-        return jnp.sum(x, _axes(axis, x.ndim), keepdims=rules.keeps_dims(keepdims))
-    return _reduced("sum", x, axis, keepdims, exact, needs_elements=False).astype(dtype)
+    return _reduced("sum", targets.as_array(a, "a"), axis, keepdims, exact)
 
 
 def mean(a: ArrayLike, axis: Axis = None, keepdims: bool = False, *, exact: bool = False) -> Array:
@@ -153,7 +125,7 @@ def mean(a: ArrayLike, axis: Axis = None, keepdims: bool = False, *, exact: bool
     >>> gpureduce.jax.mean([[1.0, 2.0], [3.0, 4.0]], axis=0).tolist()
     [2.0, 3.0]
     """
-    return _reduced("mean", _as_float(a), axis, keepdims, exact)
+    return _reduced("mean", targets.as_array(a, "a"), axis, keepdims, exact)
 
 
 def var(a: ArrayLike, axis: Axis = None, keepdims: bool = False, *, ddof: float = 0) -> Array:
@@ -182,7 +154,7 @@ def var(a: ArrayLike, axis: Axis = None, keepdims: bool = False, *, ddof: float 
     >>> gpureduce.jax.var([1.0, 2.0, 3.0, 4.0]).item()
     1.25
     """
-    return _reduced("var", _as_float(a), axis, keepdims, ddof=rules.degrees(ddof))
+    return _reduced("var", targets.as_array(a, "a"), axis, keepdims, ddof=rules.degrees(ddof))
 
 
 def std(a: ArrayLike, axis: Axis = None, keepdims: bool = False, *, ddof: float = 0) -> Array:
@@ -209,7 +181,7 @@ def std(a: ArrayLike, axis: Axis = None, keepdims: bool = False, *, ddof: float 
     >>> gpureduce.jax.std([1.0, 3.0]).item()
     1.0
     """
-    return _reduced("std", _as_float(a), axis, keepdims, ddof=rules.degrees(ddof))
+    return _reduced("std", targets.as_array(a, "a"), axis, keepdims, ddof=rules.degrees(ddof))
 
 
 def max(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -346,7 +318,7 @@ def logsumexp(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     >>> round(gpureduce.jax.logsumexp([1000.0, 1000.0]).item(), 3)
     1000.693
     """
-    return _reduced("logsumexp", _as_float(_ordered(a)), axis, keepdims)
+    return _reduced("logsumexp", _ordered(a), axis, keepdims)
 
 
 def cumsum(a: ArrayLike, axis: int | None = None) -> Array:
@@ -376,13 +348,8 @@ def cumsum(a: ArrayLike, axis: int | None = None) -> Array:
     [1, 3, 6]
     """
     x = targets.as_array(a, "a")
-    if axis is None:
-        x, axis = x.reshape(-1), 0
-    (axis,) = rules.single_axis(axis, x.ndim)
-    dtype = jax.eval_shape(lambda x: jnp.cumsum(x, axis), x).dtype
-    if 0 in x.shape:
-        return jnp.zeros(x.shape, dtype)
-    return _compiled(reductions.differentiable_scan(axis))(x).astype(dtype)
+    along = None if axis is None else rules.single_axis(axis, x.ndim)[0]
+    return reductions.compiled_scan(along)(x)
 
 
 def median(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -409,9 +376,8 @@ def median(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     >>> gpureduce.jax.median([[10, 7, 4], [3, 2, 1]], axis=1).tolist()
     [7.0, 2.0]
     """
-    x, axes = _elements("median", a, axis)
-    result = _compiled(order.quantiles(((), "median"), axes))(x)[0]
-    return jnp.expand_dims(result, axes) if rules.keeps_dims(keepdims) else result
+    x = _ordered(a)
+    return order.compiled_quantiles(((), "median"), _axes(axis, x.ndim), rules.keeps_dims(keepdims), True)(x)
 
 
 def quantile(
@@ -454,13 +420,10 @@ def quantile(
         raise ValueError("q: expected one or several quantiles between 0 and 1")
     if method not in POSITIONS:
         raise ValueError(f"method: expected one of {', '.join(POSITIONS)}, got {method!r}")
-    x, axes = _elements("quantile", a, axis)
-    if not values.size:
-        return jnp.zeros((0, *rules.kept_shape(x.shape, axes, keepdims)), x.dtype)
-    result = _compiled(order.quantiles((tuple(values.reshape(-1).tolist()), method), axes))(x)
-    if rules.keeps_dims(keepdims):
-        result = jnp.expand_dims(result, tuple(axis + 1 for axis in axes))
-    return result if values.ndim else result[0]
+    x = _ordered(a)
+    of = tuple(values.reshape(-1).tolist()), method
+    axes, keepdims = _axes(axis, x.ndim), rules.keeps_dims(keepdims)
+    return order.compiled_quantiles(of, axes, keepdims, values.ndim == 0)(x)
 
 
 def topk(a: ArrayLike, k: int, axis: int = -1, *, largest: bool = True) -> tuple[Array, Array]:
@@ -502,9 +465,7 @@ def topk(a: ArrayLike, k: int, axis: int = -1, *, largest: bool = True) -> tuple
     count = rules.integer(k, "k")
     if not 0 <= count <= x.shape[axis]:
         raise ValueError(f"k: expected 0 to {x.shape[axis]}, the length of the axis, got {count}")
-    found = _compiled(order.topk(count, rules.flag(largest, "largest")))(jnp.moveaxis(x, axis, -1))
-    values, indices = (jnp.moveaxis(each, -1, axis) for each in found)
-    return values, indices
+    return order.compiled_topk(count, axis, rules.flag(largest, "largest"))(x)
 
 
 def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None) -> Array:
@@ -553,18 +514,7 @@ def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     groups = rules.integer(num_segments, "num_segments")
     if groups < 0:
         raise ValueError(f"num_segments: expected 0 or more, got {groups}")
-    if not jnp.issubdtype(x.dtype, jnp.inexact):
-        return jax.ops.segment_sum(x, labels, groups)
-    return _compiled(segments.segment_sum(groups))(x, labels)
-
-
-def _elements(op: str, a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
-    """Return floating-point elements that have an order, and axes with elements."""
-    x = _as_float(_ordered(a))
-    axes = _axes(axis, x.ndim)
-    if rules.reduced_count(x.shape, axes) == 0:
-        raise ValueError(f"a: {op} of no elements, of shape {x.shape}")
-    return x, axes
+    return segments.compiled(groups)(x, labels)
 
 
 def _ordered(a: Any, name: str = "a") -> Any:
@@ -575,18 +525,6 @@ def _ordered(a: Any, name: str = "a") -> Any:
 
 
 def _position(op: str, a: Any, axis: Any, keepdims: Any) -> Any:
-    # Without stop_gradient the function would have tangents, which integers have not.
-    x = jax.lax.stop_gradient(_ordered(a))
-    axes, keepdims = _axes(axis, x.ndim), rules.keeps_dims(keepdims)
     if isinstance(axis, (tuple, list)):
         raise TypeError(f"axis: expected int or None, got {type(axis).__name__}")
-    if rules.reduced_count(x.shape, axes) == 0:
-        raise ValueError(f"a: {op} of no elements, of shape {x.shape}")
-    return _compiled(_positions(op, axes, keepdims))(x)
-
-
-@functools.cache
-def _positions(op: str, axes: tuple[int, ...], keepdims: bool) -> Callable[[Any], Any]:
-    return lambda x: reductions.reduce(op, x, axes, keepdims).astype(
-        np.int64 if targets.has_64_bits() else np.int32
-    )
+    return _reduced(op, _ordered(a), axis, keepdims)

@@ -12,6 +12,7 @@ import numpy as np
 from gpureduce._jax import jax, targets
 from gpureduce._order.methods import Interpolation, known_interpolation
 from gpureduce._order.row_view import ALONE, BETWEEN, MIDDLE, RESULTS, interpolation_fields
+from gpureduce._rules import arguments as rules
 
 jnp = jax.numpy
 Quantiles = tuple[tuple[float, ...], str]  # quantiles and the method; no quantiles: the median
@@ -148,5 +149,37 @@ def topk(k: int, largest: bool) -> Callable[[Any], Any]:
         values, indices = first(*primals)
         steps = jnp.take_along_axis(*tangents, indices, axis=-1)
         return (values, indices), (steps, np.zeros(indices.shape, jax.dtypes.float0))
+
+    return first
+
+
+@functools.cache
+def compiled_quantiles(
+    of: Quantiles, axes: tuple[int, ...], keepdims: bool, scalar: bool
+) -> Callable[[Any], Any]:
+    """Return the compiled function of an array that returns quantiles along axes; `scalar`, the only one."""
+
+    @jax.jit
+    def select(x: Any) -> Any:
+        targets.require_elements("quantile" if of[0] else "median", x, axes)
+        x = targets.as_float(x)
+        if not of[0] and not scalar:
+            return jnp.zeros((0, *rules.kept_shape(x.shape, axes, keepdims)), x.dtype)
+        result = quantiles(of, axes)(x)
+        if keepdims:
+            result = jnp.expand_dims(result, tuple(axis + 1 for axis in axes))
+        return result[0] if scalar else result
+
+    return select
+
+
+@functools.cache
+def compiled_topk(k: int, axis: int, largest: bool) -> Callable[[Any], Any]:
+    """Return the compiled function of an array that returns its first k elements, and their indices."""
+
+    @jax.jit
+    def first(x: Any) -> Any:
+        values, indices = topk(k, largest)(jnp.moveaxis(x, axis, -1))
+        return jnp.moveaxis(values, -1, axis), jnp.moveaxis(indices, -1, axis)
 
     return first

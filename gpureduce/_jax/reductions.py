@@ -185,3 +185,45 @@ def differentiable_scan(axis: int) -> Callable[[Any], Any]:
         return cumulative(*primals), jnp.cumsum(*tangents, axis=axis)
 
     return cumulative
+
+
+# ---- compiled functions: outside `jit` a custom call would be compiled anew at every call ----
+
+
+@functools.cache
+def compiled(
+    op: str, axes: tuple[int, ...], keepdims: bool, exact: bool, ddof: float
+) -> Callable[[Any], Any]:
+    """Return the compiled function of an array that reduces axes, with JAX's dtypes."""
+
+    @jax.jit
+    def reduction(x: Any) -> Any:
+        if op in _POSITIONS:
+            targets.require_elements(op, x, axes)
+            # Integers have no tangents.
+            result = reduce(op, jax.lax.stop_gradient(x), axes, keepdims)
+            return result.astype(np.int64 if targets.has_64_bits() else np.int32)
+        if op == "sum":
+            dtype = jax.eval_shape(jnp.sum, x).dtype
+            if 0 in x.shape:
+                return jnp.sum(x, axes, keepdims=keepdims)
+            rounds = exact and jnp.issubdtype(x.dtype, np.inexact)
+            return differentiable(op, axes, keepdims, rounds, 0)(x).astype(dtype)
+        targets.require_elements(op, x, axes)
+        x = x if op in ("max", "min") else targets.as_float(x)
+        return differentiable(op, axes, keepdims, exact, ddof)(x)
+
+    return reduction
+
+
+@functools.cache
+def compiled_scan(axis: int | None) -> Callable[[Any], Any]:
+    """Return the compiled function of an array that adds up an axis; None: the elements in C order."""
+
+    @jax.jit
+    def cumulative(x: Any) -> Any:
+        dtype = jax.eval_shape(lambda x: jnp.cumsum(x, axis), x).dtype
+        x, along = (x.reshape(-1), 0) if axis is None else (x, axis)
+        return jnp.zeros(x.shape, dtype) if 0 in x.shape else differentiable_scan(along)(x).astype(dtype)
+
+    return cumulative

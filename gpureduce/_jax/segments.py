@@ -63,3 +63,16 @@ def segment_sum(groups: int) -> Callable[[Any, Any], Any]:
         return sums(data, labels), jax.ops.segment_sum(steps, labels, groups)
 
     return sums
+
+
+@functools.cache
+def compiled(groups: int) -> Callable[[Any, Any], Any]:
+    """Return the compiled function of data and labels; sums of integers are those of JAX."""
+
+    @jax.jit
+    def sums(data: Any, labels: Any) -> Any:
+        if jnp.issubdtype(data.dtype, jnp.inexact):
+            return segment_sum(groups)(data, labels)
+        return jax.ops.segment_sum(data, labels, groups)
+
+    return sums

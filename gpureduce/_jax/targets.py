@@ -99,11 +99,29 @@ def low_words(result: Any, shape: Shape) -> Any:
     return result if result.shape == shape else result[..., 0]
 
 
+@functools.cache
+def _is_supported(dtype: Any) -> bool:
+    return is_supported(np.dtype(dtype))
+
+
 def as_array(value: Any, name: str) -> Any:
     """Return a JAX array of a dtype that the kernels have."""
-    if isinstance(value, (str, bytes)) or value is None:
-        raise TypeError(f"{name}: expected an array, got {type(value).__name__}")
-    array = jax.numpy.asarray(value)
-    if not is_supported(np.dtype(array.dtype)):
+    array = value
+    if not isinstance(value, jax.Array):
+        if isinstance(value, (str, bytes)) or value is None:
+            raise TypeError(f"{name}: expected an array, got {type(value).__name__}")
+        array = jax.numpy.asarray(value)
+    if not _is_supported(array.dtype):
         raise TypeError(f"{name}: unsupported dtype {array.dtype}")
     return array
+
+
+def as_float(x: Any) -> Any:
+    """Return an array of floating-point numbers: integers in JAX's default dtype."""
+    return x if jax.numpy.issubdtype(x.dtype, np.inexact) else x.astype(jax.numpy.result_type(float))
+
+
+def require_elements(op: str, x: Any, axes: tuple[int, ...]) -> None:
+    """Raise a ValueError if a result would have no elements."""
+    if any(x.shape[axis] == 0 for axis in axes):
+        raise ValueError(f"a: {op} of no elements, of shape {x.shape}")
