@@ -409,6 +409,7 @@ def fast_path(
     tensors: tuple[
         tuple[type, type],
         tuple[tuple[object, str | None, object], ...],
+        tuple[tuple[int, ...], tuple[int, ...]],
         Callable[[], bool],
         Callable[..., object] | None,
         dict[str, object],
@@ -416,6 +417,9 @@ def fast_path(
     | None = None,
     /,
 ) -> Callable[..., Any]: ...
+
+# Whether PyTorch's C functions make tensors, and whether they tell the dispatch keys of a thread.
+def torch_shim() -> tuple[bool, bool]: ...
 
 # The device (kind and index) of calls on host arrays without `device=`: the context's, else the process's;
 # None if neither is set.

@@ -243,7 +243,9 @@ int py_job_parse_stream(py_job *self, PyObject *value) {
 int py_job_parse_out_and_stream(py_job *self, const py_arguments arguments, bool on_device) {
     if (self->tensors != NULL) {
         self->on_device = true;
-        return self->inputs[0].on_device ? py_job_parse_stream(self, arguments[PY_NAME_stream]) : 0;
+        return self->inputs[0].on_device && self->tensors->dtypes[self->dtype] != NULL
+                   ? py_job_parse_stream(self, arguments[PY_NAME_stream])
+                   : 0;
     }
     const int parsed = parse_out(self, arguments[PY_NAME_out], arguments[PY_NAME_as_device], on_device);
     return parsed > 0 ? py_job_parse_stream(self, arguments[PY_NAME_stream]) : parsed;
@@ -326,7 +328,7 @@ static int allocate_result(py_job *self, gr_scalar *scalar, gr_binding *binding,
         binding->device_out = self->device_out.source.origin;
     } else if (self->on_device && self->tensors != NULL) {
         *result = py_tensors_new(self->tensors, self->like, self->dtype, self->ndim, self->extent,
-                                 &binding->device_out);
+                                 self->device->backend->info.index, &binding->device_out);
         if (*result == NULL)
             return -1;
     } else if (self->on_device) {

@@ -20,6 +20,36 @@ void py_tensors_free(py_tensors *self) {
     PyMem_Free(self);
 }
 
+/* Finds the shim's code of a dtype by its text, "torch.<name>". -1 with an exception set. */
+static int find_code(PyObject *dtype, int32_t *out) {
+    static const char prefix[] = "torch.";
+    const torch_shim *shim = torch_shim_get();
+    PyObject *text = PyObject_Str(dtype);
+    const char *name = text == NULL ? NULL : PyUnicode_AsUTF8(text);
+    *out = -1;
+    if (name != NULL && shim->makes_tensors && strncmp(name, prefix, sizeof prefix - 1) == 0)
+        for (size_t i = 0; i < GR_DTYPE_COUNT; ++i)
+            if (strcmp(name + sizeof prefix - 1, gr_dtypes[i].numpy_name) == 0 && shim->find_dtype[i] != NULL)
+                *out = shim->find_dtype[i]();
+    Py_XDECREF(text);
+    return name == NULL ? -1 : 0;
+}
+
+/* Parses a tuple of dispatch keys. -1 with an exception set. */
+static int parse_keys(PyObject *keys, uint16_t *out, size_t *count) {
+    const Py_ssize_t size = PyTuple_GET_SIZE(keys);
+    *count = (size_t)size;
+    if (size > PY_TENSOR_KEYS || (size > 0 && torch_shim_get()->is_included == NULL))
+        return PY_RAISE(PyExc_ValueError, "keys: expected up to %d, which the shim tells", PY_TENSOR_KEYS);
+    for (Py_ssize_t i = 0; i < size; ++i) {
+        const long key = PyLong_AsLong(PyTuple_GET_ITEM(keys, i));
+        if (PyErr_Occurred())
+            return -1;
+        out[i] = (uint16_t)key;
+    }
+    return 0;
+}
+
 static int parse_dtypes(py_tensors *self, PyObject *dtypes) {
     PyObject *name, *dtype;
     Py_ssize_t at = 0;
@@ -29,6 +59,8 @@ static int parse_dtypes(py_tensors *self, PyObject *dtypes) {
         if (text == NULL || py_find_dtype_name(text, "dtypes", &found) < 0)
             return PyErr_Occurred() ? -1 : PY_RAISE(PyExc_TypeError, "dtypes: expected names");
         Py_XSETREF(self->dtypes[found], Py_NewRef(dtype));
+        if (find_code(dtype, &self->codes[found]) < 0)
+            return -1;
     }
     return 0;
 }
@@ -43,13 +75,14 @@ static int check_guards(PyObject *guards) {
 }
 
 py_tensors *py_tensors_parse(PyObject *rules) {
-    PyObject *type, *subtype, *guards, *grad_enabled, *recorded, *dtypes;
+    PyObject *type, *subtype, *guards, *included, *excluded, *grad_enabled, *recorded, *dtypes;
     if (!PyTuple_Check(rules)) {
         PyErr_SetString(PyExc_TypeError, "tensors: expected a tuple");
         return NULL;
     }
-    if (!PyArg_ParseTuple(rules, "(O!O!)O!OOO!", &PyType_Type, &type, &PyType_Type, &subtype, &PyTuple_Type,
-                          &guards, &grad_enabled, &recorded, &PyDict_Type, &dtypes) ||
+    if (!PyArg_ParseTuple(rules, "(O!O!)O!(O!O!)OOO!", &PyType_Type, &type, &PyType_Type, &subtype,
+                          &PyTuple_Type, &guards, &PyTuple_Type, &included, &PyTuple_Type, &excluded,
+                          &grad_enabled, &recorded, &PyDict_Type, &dtypes) ||
         check_guards(guards) < 0)
         return NULL;
     py_tensors *self = PyMem_Calloc(1, sizeof *self);
@@ -57,6 +90,7 @@ py_tensors *py_tensors_parse(PyObject *rules) {
         PyErr_NoMemory();
         return NULL;
     }
+    self->shim = torch_shim_get();
     self->type = (PyTypeObject *)Py_NewRef(type);
     self->subtype = (PyTypeObject *)Py_NewRef(subtype);
     self->guards = Py_NewRef(guards);
@@ -67,7 +101,8 @@ py_tensors *py_tensors_parse(PyObject *rules) {
     self->requires_grad = PyUnicode_InternFromString("requires_grad");
     self->dtype_names = Py_BuildValue("(s)", "dtype");
     if (self->new_empty == NULL || self->data_ptr == NULL || self->requires_grad == NULL ||
-        self->dtype_names == NULL || parse_dtypes(self, dtypes) < 0) {
+        self->dtype_names == NULL || parse_keys(included, self->included, &self->included_count) < 0 ||
+        parse_keys(excluded, self->excluded, &self->excluded_count) < 0 || parse_dtypes(self, dtypes) < 0) {
         py_tensors_free(self);
         return NULL;
     }
@@ -93,7 +128,14 @@ static int requires_grad(const py_tensors *self, PyObject *argument) {
 
 /* Whether no mode, transform or tracer would see the operator. -1 with an exception set. */
 static int is_plain_state(const py_tensors *self) {
+    const torch_shim *shim = self->shim;
     int plain = 1;
+    for (size_t i = 0; i < self->included_count; ++i)
+        if (shim->is_included(self->included[i]))
+            return 0;
+    for (size_t i = 0; i < self->excluded_count; ++i)
+        if (!shim->is_excluded(self->excluded[i]))
+            return 0;
     for (Py_ssize_t i = 0; plain > 0 && i < PyTuple_GET_SIZE(self->guards); ++i) {
         PyObject *guard = PyTuple_GET_ITEM(self->guards, i);
         PyObject *object = PyTuple_GET_ITEM(guard, 0), *name = PyTuple_GET_ITEM(guard, 1);
@@ -127,9 +169,12 @@ py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *co
 }
 
 PyObject *py_tensors_new(const py_tensors *self, PyObject *like, gr_dtype dtype, size_t ndim,
-                         const uint64_t *extent, gr_devptr *address) {
-    if (self->dtypes[dtype] == NULL)
-        return PyErr_Format(PyExc_TypeError, "a: PyTorch has no results of %s", gr_dtypes[dtype].numpy_name);
+                         const uint64_t *extent, int index, gr_devptr *address) {
+    if (self->codes[dtype] >= 0) {
+        PyObject *made = torch_shim_empty(self->shim, self->codes[dtype], index, ndim, extent, address);
+        if (made != NULL || PyErr_Occurred())
+            return made;
+    }
     PyObject *shape = PyTuple_New((Py_ssize_t)ndim);
     for (size_t d = 0; shape != NULL && d < ndim; ++d) {
         PyObject *length = PyLong_FromUnsignedLongLong(extent[d]);

@@ -5,20 +5,29 @@
 #define GR_PYTHON_TENSORS_H
 
 #include "python/state.h"
+#include "python/torch_shim.h"
+
+enum { PY_TENSOR_KEYS = 8 };
 
 typedef struct py_tensors {
-    PyTypeObject *type, *subtype;      /* of tensors; other subclasses may override operators */
-    PyObject *guards;                  /* a tuple of (object, attribute name or None, expected value) */
+    const torch_shim *shim;
+    PyTypeObject *type, *subtype; /* of tensors; other subclasses may override operators */
+    PyObject *guards;             /* a tuple of (object, attribute name or None, expected value) */
+    uint16_t included[PY_TENSOR_KEYS], excluded[PY_TENSOR_KEYS]; /* dispatch keys of plain states */
+    size_t included_count, excluded_count;
     PyObject *grad_enabled;            /* a callable: whether autograd records operators */
     PyObject *recorded;                /* called instead if autograd records the call; or None */
     PyObject *dtypes[GR_DTYPE_COUNT];  /* PyTorch's dtype of results, or NULL */
+    int32_t codes[GR_DTYPE_COUNT];     /* the shim's code of this dtype; -1: there is none */
     PyObject *new_empty, *dtype_names; /* a method name; a tuple of the keyword `dtype` */
     PyObject *data_ptr, *requires_grad;
 } py_tensors;
 
-/* Parses ((type, subtype), guards, grad_enabled, recorded, dtypes by name). A guard's object, or its
-   attribute, is compared by identity with the expected value; without an attribute name the object is called
-   first. NULL with an exception set; else a new object for py_tensors_free. */
+/* Parses ((type, subtype), guards, (not included, excluded), grad_enabled, recorded, dtypes by name). In a
+   plain state a guard's object, or its attribute, is the expected value; without an attribute name the object
+   is called first. The first dispatch keys are not among the thread's included ones, the others among its
+   excluded ones: numbers, none unless the shim tells them. NULL with an exception set; else a new object for
+   py_tensors_free. */
 py_tensors *py_tensors_parse(PyObject *rules);
 void py_tensors_free(py_tensors *self);
 
@@ -32,8 +41,9 @@ typedef enum py_tensor_call {
 /* Tells how a call on `a`, one of `count` arguments of which each may be NULL, is made. */
 py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *const *arguments, size_t count);
 
-/* Returns a new tensor in C order on the device of `like`, and its address. NULL with an exception set. */
+/* Returns a new tensor of a dtype in `dtypes`, in C order on the device of `like`, whose index is `index`,
+ * and its address. NULL with an exception set. */
 PyObject *py_tensors_new(const py_tensors *self, PyObject *like, gr_dtype dtype, size_t ndim,
-                         const uint64_t *extent, gr_devptr *address);
+                         const uint64_t *extent, int index, gr_devptr *address);
 
 #endif

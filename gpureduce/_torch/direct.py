@@ -16,25 +16,42 @@ from gpureduce._torch import torch
 Function = Callable[..., torch.Tensor]
 
 
-def _find_guards() -> tuple[tuple[Any, str | None, Any], ...] | None:
+_Guards = tuple[tuple[Any, str | None, Any], ...]
+_Keys = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def _find_guards() -> tuple[_Guards, _Keys] | None:
     """Return what the core compares before a call: an object, its attribute or None to call it, the value.
 
-    None: this PyTorch lacks one of them, or its tensors have no C functions for DLPack.
+    And dispatch keys: those that the thread's state must not include, and those that it must exclude. None:
+    this PyTorch lacks something, or its tensors have no C functions for DLPack.
     """
     if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
         return None
+    _, has_keys = _core.torch_shim()
+    keys: _Keys = (), ()
     try:
-        return (
-            (torch._C._len_torch_dispatch_stack, None, 0),
+        guards: _Guards = (
             (torch._C._len_torch_function_stack, None, 0),
-            (torch._C._functorch.peek_interpreter_stack, None, None),
-            (torch._C._get_tracing_state, None, None),
             (torch._C._autograd._profiler_enabled, None, False),
-            (torch.is_autocast_enabled, None, False),
+            (torch._C._get_tracing_state, None, None),
             (torch.autograd.forward_ad, "_current_level", -1),
         )
+        if has_keys:
+            names = torch._C.DispatchKey
+            keys = (
+                (int(names.Python), int(names.FuncTorchDynamicLayerFrontMode)),
+                (int(names.AutocastCUDA),),
+            )
+        else:
+            guards += (
+                (torch._C._len_torch_dispatch_stack, None, 0),
+                (torch._C._functorch.peek_interpreter_stack, None, None),
+                (torch.is_autocast_enabled, None, False),
+            )
     except AttributeError:
         return None
+    return guards, keys
 
 
 _guards = _find_guards()
@@ -52,16 +69,23 @@ def core_call(
     dtypes: Mapping[str, torch.dtype],
     recorded: Function | None = None,
     exact: bool = False,
+    guarded: bool = True,
 ) -> Function | None:
     """Return the core's function of tensors for these parameters; None if it cannot be used.
 
     `dtypes` maps dtypes of the core's results to those of tensors. `recorded` is called, with the same
     arguments, if autograd has to record the call. The function returns NotImplemented, before any work, for
-    calls that need the operator.
+    calls that need the operator. Without guards the caller knows that the state is plain.
     """
     if _guards is None or not torch.cuda.is_available():
         return None
-    rules = ((torch.Tensor, torch.nn.Parameter), _guards, _records, recorded, dict(dtypes))
+    rules = (
+        (torch.Tensor, torch.nn.Parameter),
+        *(_guards if guarded else ((), ((), ()))),
+        _records,
+        recorded,
+        dict(dtypes),
+    )
     return _core.fast_path(op, parameters, (), None, 0, exact, rules)
 
 

@@ -6,6 +6,7 @@ dtype and device for `torch.compile`; and functions for its gradient, if any.
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -168,6 +169,7 @@ class _Core(NamedTuple):
     parameters: tuple[str, ...]
     dtypes: dict[str, torch.dtype]  # dtypes of results, by the core's names
     exact: bool = False
+    adapt: Callable[..., tuple] | None = None  # makes the operator's arguments those of the core
 
 
 def _direct(
@@ -178,21 +180,23 @@ def _direct(
     noting: type[Any] | None,
 ) -> Callable:
     """Return a function that calls the core where it can, else the operator."""
-    function = recorded = None
+    recorded = None
+    if gradient is not None and noting is not None and core.adapt is None:
+        apply, defaults = noting.apply, gradient.defaults
+        inner = core_call(core.op, core.parameters, core.dtypes, None, core.exact, guarded=False)
 
-    def plain(*inputs):
-        result = function(*inputs)
-        return cuda(*inputs) if result is NotImplemented else result
-
-    if gradient is not None and noting is not None:
-        apply = noting.apply
-        defaults = gradient.defaults
+        def plain(*inputs):
+            result = inner(*inputs) if inner is not None else NotImplemented
+            return cuda(*inputs) if result is NotImplemented else result
 
         def recorded(*inputs):
             return apply(*inputs, *defaults[len(inputs) :], plain)
 
     function = core_call(core.op, core.parameters, core.dtypes, recorded, core.exact)
-    return direct(operator, function)
+    if function is None or core.adapt is None:
+        return direct(operator, function)
+    adapt = core.adapt
+    return direct(operator, lambda *inputs: function(*adapt(*inputs)))
 
 
 def _define(
@@ -221,6 +225,8 @@ def _define(
 
 
 _REDUCTION = ("a", "axis", "keepdims")
+# Results of uint64 are left to the operator: sums of unsigned integers are int64, and minima uint64.
+_OF_GROUPS = {name: dtype for name, dtype in kernels.BY_NAME.items() if name != "uint64"}
 _SUMS = kernels.BY_NAME | {"uint64": torch.int64}  # PyTorch's sums of unsigned integers are int64
 
 
@@ -274,6 +280,15 @@ matmul = _define(
     _Core("matmul", ("a", "b", "precision"), kernels.BY_NAME),
     batched=batching.of_matmul,
 )
+
+
+def _conv2d_inputs(x, w, *rest):
+    """Return the core's arguments of a convolution, whose padding may be a text."""
+    options: typing.Any = (*rest, *kernels.CONVOLUTION[len(rest) :])
+    bias, stride, padding, dilation, groups, layout, same, precision = options
+    return x, w, bias, stride, "same" if same else padding, dilation, groups, layout, precision
+
+
 conv2d = _define(
     "conv2d",
     "Tensor x, Tensor w, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, "
@@ -281,6 +296,12 @@ conv2d = _define(
     kernels.conv2d_on_cuda,
     kernels.conv2d_on_host,
     kernels.fake_conv2d,
+    _Core(
+        "conv2d",
+        ("x", "w", "bias", "stride", "padding", "dilation", "groups", "layout", "precision"),
+        kernels.BY_NAME,
+        adapt=_conv2d_inputs,
+    ),
 )
 group_reduce = _define(
     "group_reduce",
@@ -288,6 +309,7 @@ group_reduce = _define(
     groups.groups_on_cuda,
     groups.groups_on_host,
     groups.fake_groups,
+    _Core("group_reduce", ("a", "labels", "op", "num_groups", "axis"), _OF_GROUPS),
     batched=_along(4, 0),
 )
 segment_reduce = _define(
@@ -296,6 +318,7 @@ segment_reduce = _define(
     groups.segments_on_cuda,
     groups.segments_on_host,
     groups.fake_segments,
+    _Core("segment_reduce", ("a", "offsets", "op", "axis"), _OF_GROUPS),
     batched=_along(3, 0),
 )
 gather_rows = _define(

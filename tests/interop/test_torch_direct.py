@@ -125,6 +125,34 @@ def test_normalized_rows():
     assert all(torch.equal(*pair) for pair in zip(*grads, strict=True))
 
 
+def test_groups_and_segments():
+    for dtype in (torch.float32, torch.bfloat16, torch.uint8, torch.int32):
+        x = elements(dtype, (40, 6))
+        labels = (torch.arange(40, device="cuda") * 7) % 5 - 1
+        offsets = torch.tensor([0, 3, 3, 40], device="cuda")
+        for op in ("sum", "mean", "max", "count_nonzero"):
+            pairs = (
+                (operators.group_reduce(x, labels, op, 4, 0), ops.group_reduce(x, labels, op, 4, 0)),
+                (operators.segment_reduce(x, offsets, op, 0), ops.segment_reduce(x, offsets, op, 0)),
+            )
+            for got, want in pairs:
+                assert got.dtype == want.dtype
+                assert torch.equal(got.nan_to_num(9), want.nan_to_num(9))
+
+
+def test_convolutions():
+    x, w = elements(torch.float16, (2, 8, 9, 9)), elements(torch.float16, (4, 8, 3, 3))
+    bias = elements(torch.float16, (4,))
+    for options in ({}, {"stride": 2}, {"padding": (1, 2)}, {"padding": "same"}, {"bias": bias}):
+        got = gpureduce.torch.conv2d(x, w, **options)
+        padding = options.get("padding", 0)
+        same = padding == "same"
+        rest = (options.get("stride", 1), 0 if same else padding, 1, 1, "NCHW", same)
+        want = ops.conv2d(x, w, options.get("bias"), *rest)
+        assert got.shape == want.shape
+        assert torch.equal(got, want)
+
+
 def test_transforms():
     x = elements(torch.float32, (4, 6))
     total = gpureduce.torch.sum
