@@ -32,14 +32,14 @@ PUBLIC = {
     "partial", "State", "allreduce", "Sharded",
     "nansum", "nanprod", "nanmean", "nanmin", "nanmax", "nanargmin", "nanargmax", "fmin", "fmax", "norm",
     "logsumexp", "softmax_denominator", "ptp", "logical_xor", "average", "vecdot", "inner", "trace",
-    "var", "std", "nanvar", "nanstd", "moments", "Moments",
+    "var", "std", "nanvar", "nanstd", "moments", "multi", "Moments",
     "cumulative_sum", "cumulative_prod", "cumsum", "cumprod", "nancumsum", "nancumprod",
     "segment_reduce", "reduceat", "group_reduce", "bincount",
     "softmax", "log_softmax", "rms_norm", "layer_norm",
     "median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK",
     "sort", "argsort",
 }  # fmt: skip
-SUBMODULES = {"course", "kernels", "numpy_like", "testing"}
+SUBMODULES = {"course", "kernels", "multi", "numpy_like", "testing"}
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
 
 every_variant = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)

@@ -20,7 +20,8 @@ REDUCED = [
 CAST = ["std", "nanstd", "ptp", "argmin", "argmax", "quantile", "percentile"]
 LOGICAL = ["fmin", "fmax", "bitwise_and", "logical_xor"]  # reductions of ufuncs
 RUNNING = ["cumulative_sum", "cumulative_prod", "cumsum", "cumprod", "nancumsum", "nancumprod"]
-OURS = ["norm", "logsumexp", "inner"]  # whose results NumPy has no function for that takes `out=`
+SORTED = ["sort", "argsort"]
+OURS = ["norm", "logsumexp", "inner", *SORTED]  # whose results NumPy has no function for that takes `out=`
 FUNCTIONS = [*REDUCED, *CAST, *LOGICAL, *RUNNING, "vecdot", *OURS]
 
 FLOATS = np.array([[1.5, 2.25, -3], [4, 5, 7]])
@@ -58,6 +59,9 @@ def outcome(function, args, kwargs, out):
 
 def of_numpy(name, a, dtype, shape):
     if name in OURS:
+        if name in SORTED:
+            result = np.dtype(np.int64) if name == "argsort" else a.dtype
+            return None if np.can_cast(result, dtype, "same_kind") else TypeError
         # Of real numbers, and of integers in double.
         result = np.dtype(np.complex128 if a.dtype.kind == "c" and name == "inner" else np.float64)
         result = np.result_type(a.dtype, a.dtype) if name == "inner" else result
@@ -71,7 +75,7 @@ def of_numpy(name, a, dtype, shape):
 
 def compare(name, elements, dtype, where, device):
     a = ELEMENTS[elements]
-    shape = a.shape if name in RUNNING else a.shape[:1]
+    shape = a.shape if name in [*RUNNING, *SORTED] else a.shape[:1]
     expected = of_numpy(name, a, dtype, shape)
     given = gpureduce.to_device(a, device) if where == "device" else a
     args, kwargs = arguments(name, given)
@@ -89,7 +93,7 @@ def differs(name, elements, dtype, where):
     """What is ours alone; see docs/reference/arrays-and-dtypes.md."""
     if elements == "complex128":
         # Neither has an order here, and NumPy's median of complex numbers is by their real parts.
-        return name in ("median", "quantile", "percentile", "logsumexp")
+        return name in ("median", "quantile", "percentile", "logsumexp", *SORTED)
     if name == "ptp" and elements == "bool":
         return True  # NumPy subtracts bools once `out=` is of another dtype
     # NumPy's accumulator is `out` itself, in which bits are lost.
@@ -116,7 +120,7 @@ def test_out_of_a_dtype_without_kernels(name, where, device):
     a = ELEMENTS["float64"]
     a = gpureduce.to_device(a, device) if where == "device" else a
     kwargs = {} if where == "device" else {"device": device}
-    shape = (2, 3) if name in RUNNING else (2,)
+    shape = (2, 3) if name in [*RUNNING, *SORTED] else (2,)
     args, more = arguments(name, a)
     if name in ("reduceat", "segment_reduce"):
         index = np.array([0, 1] if name == "reduceat" else [0, 1, 3])

@@ -46,7 +46,16 @@ def exceptions():
     """Return every exception class of the package, of modules that load here."""
     found = set()
     for module in pkgutil.walk_packages(gpureduce.__path__, "gpureduce."):
-        if module.name.split(".")[1] in ("_torch", "torch", "dask", "flox", "_bench", "__main__"):
+        if module.name.split(".")[1] in (
+            "_torch",
+            "torch",
+            "_jax",
+            "jax",
+            "dask",
+            "flox",
+            "_bench",
+            "__main__",
+        ):
             continue
         if module.name.endswith("worker"):
             continue
