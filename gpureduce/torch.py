@@ -27,6 +27,7 @@ from numpy.typing import DTypeLike
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._torch import operators, torch
+from gpureduce._torch.clip import clip_grad_norm_
 from gpureduce._torch.group_softmax import group_log_softmax, group_softmax
 from gpureduce._torch.invariant import batch_invariant
 from gpureduce._torch.kernels import BY_NAME, NAMES, is_whole
@@ -51,6 +52,7 @@ __all__ = [
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
+    "clip_grad_norm_",
     "conv2d",
     "count_nonzero",
     "deterministic",

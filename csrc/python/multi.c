@@ -18,9 +18,10 @@ typedef struct multi_call {
     gr_multi_tables *tables;
     gr_device *view_device; /* device of arrays that are given as views */
     bool has_dtype;
-    size_t count;         /* arrays of the list */
-    gr_multi_array *rows; /* of arrays with elements; twice as many as arrays, for sorting */
-    gr_dtype *dtypes;     /* of the rows */
+    size_t count;          /* arrays of the list */
+    gr_multi_array *rows;  /* of arrays with elements */
+    unsigned char *dtypes; /* of the rows */
+    uint32_t dtype_set;    /* a bit for each dtype of the rows */
     size_t row_count;
     uint64_t position;
     size_t stream_count;
@@ -86,7 +87,8 @@ static int add_item(multi_call *self, Py_ssize_t i, const py_operand *item) {
             self->multi.op == GR_MULTI_FINGERPRINT ? py_operand_is_contiguous(item, true) : is_dense(item);
         if (!usable || !add_stream(self, item->stream))
             return 0;
-        self->dtypes[self->row_count] = item->dtype;
+        self->dtypes[self->row_count] = (unsigned char)item->dtype;
+        self->dtype_set |= 1u << item->dtype;
         self->rows[self->row_count++] = (gr_multi_array){.address = item->source.origin,
                                                          .count = words,
                                                          .result = (uint64_t)i,
@@ -104,10 +106,10 @@ static gr_dtype common_dtype(gr_dtype a, gr_dtype b) {
 /* Describes an array, or a view given as a tuple, which is in `self->view_device`. As add_item. The elements
    of a tensor with a negative or conjugate bit are not those in its memory. Such a tensor has no gaps only if
    it has one element, and norms do not depend on signs. */
-static int parse_item(multi_call *self, PyObject *object, py_operand *item) {
+static int parse_item(multi_call *self, PyObject *object, py_borrowing *borrowing, py_operand *item) {
     const bool signs_matter = self->multi.op == GR_MULTI_SUM || self->multi.op == GR_MULTI_FINGERPRINT;
     if (!PyTuple_Check(object) || self->view_device == NULL) {
-        const int borrowed = signs_matter ? 0 : py_operand_borrow(self->job.state, object, item);
+        const int borrowed = signs_matter ? 0 : py_operand_borrow(self->job.state, object, borrowing, item);
         return borrowed != 0 ? borrowed
                              : py_operand_from_object(self->job.state, object, PY_NO_COPY, GR_SCOPE_GENERAL,
                                                       "arrays", item);
@@ -126,11 +128,12 @@ static int parse_item(multi_call *self, PyObject *object, py_operand *item) {
 /* Converts all arrays of a tuple. As add_item. */
 static int parse_arrays(multi_call *self, PyObject *arrays) {
     gr_dtype dtype = GR_DTYPE_f32;
+    py_borrowing borrowing = {.type = NULL};
     for (size_t i = 0; i < self->count; ++i) {
         py_operand other;
         py_operand_init(&other);
         py_operand *item = i == 0 ? &self->job.inputs[0] : &other;
-        int parsed = parse_item(self, PyTuple_GET_ITEM(arrays, (Py_ssize_t)i), item);
+        int parsed = parse_item(self, PyTuple_GET_ITEM(arrays, (Py_ssize_t)i), &borrowing, item);
         if (parsed > 0)
             parsed = add_item(self, (Py_ssize_t)i, item);
         if (parsed > 0)
@@ -145,22 +148,40 @@ static int parse_arrays(multi_call *self, PyObject *arrays) {
     return 1;
 }
 
-/* Sorts the rows by dtype, and makes a group for each dtype. */
-static void group_rows(multi_call *self) {
-    gr_multi *multi = &self->multi;
-    gr_multi_array *sorted = self->rows + self->count;
+/* Sorts the rows by dtype. -1 with an exception set. */
+static int sort_rows(multi_call *self) {
+    gr_multi_array *sorted = PyMem_Malloc(self->count * sizeof self->rows[0]);
     size_t next = 0;
-    for (gr_dtype dtype = 0; dtype < GR_DTYPE_COUNT; ++dtype) {
-        const size_t first = next;
-        for (size_t i = 0; i < self->row_count; ++i)
+    if (sorted == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (gr_dtype dtype = 0; dtype < GR_DTYPE_COUNT; ++dtype)
+        for (size_t i = 0; (self->dtype_set >> dtype & 1) != 0 && i < self->row_count; ++i)
             if (self->dtypes[i] == dtype)
                 sorted[next++] = self->rows[i];
-        if (next == first)
+    PyMem_Free(self->rows);
+    self->rows = sorted;
+    return 0;
+}
+
+/* Makes a group of rows for each dtype. -1 with an exception set. */
+static int group_rows(multi_call *self) {
+    gr_multi *multi = &self->multi;
+    size_t counts[GR_DTYPE_COUNT] = {0}, first = 0;
+    if ((self->dtype_set & (self->dtype_set - 1)) != 0 && sort_rows(self) < 0)
+        return -1;
+    for (size_t i = 0; i < self->row_count; ++i)
+        ++counts[self->dtypes[i]];
+    for (gr_dtype dtype = 0; dtype < GR_DTYPE_COUNT; ++dtype) {
+        if (counts[dtype] == 0)
             continue;
         gr_multi_group *group = &multi->groups[multi->group_count++];
-        *group = (gr_multi_group){.dtype = dtype, .first = first, .arrays = next - first};
-        gr_multi_divide(group, sorted + first);
+        *group = (gr_multi_group){.dtype = dtype, .first = first, .arrays = counts[dtype]};
+        gr_multi_divide(group, self->rows + first);
+        first += counts[dtype];
     }
+    return 0;
 }
 
 /* ---- the call ---- */
@@ -185,8 +206,8 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
     if (status == GR_OK)
         status = gr_stream_get_state(device, binding->stream, &state, error);
     if (status == GR_OK && self->row_count > 0)
-        status = gr_multi_table_acquire(self->tables, device, self->rows + self->count, self->row_count,
-                                        state.capture != 0, &table, error);
+        status = gr_multi_table_acquire(self->tables, device, self->rows, self->row_count, state.capture != 0,
+                                        &table, error);
     if (status != GR_OK)
         return status;
     if (self->multi.op != GR_MULTI_NORM2_STATE)
@@ -271,8 +292,8 @@ static PyObject *run(multi_call *self, PyObject *stream, PyObject *norm, PyObjec
     if (py_open_device(job->state, job->inputs[0].kind, job->inputs[0].index, &job->device) < 0 ||
         py_job_parse_stream(job, stream) < 0 || parse_norm(self, norm) < 0 || parse_states(self) < 0)
         return NULL;
-    if (self->multi.op != GR_MULTI_NORM2_STATE)
-        group_rows(self);
+    if (self->multi.op != GR_MULTI_NORM2_STATE && group_rows(self) < 0)
+        return NULL;
     if (self->multi.op == GR_MULTI_SCALE)
         return run_in_place(self);
     return set_result(self, out) < 0 ? NULL : py_job_run(job, work, self);
@@ -284,10 +305,11 @@ static int parse_list(multi_call *self, PyObject *arrays) {
     if (self->count == 0)
         return PY_RAISE(PyExc_ValueError, "arrays: expected at least one array");
     if (self->multi.op == GR_MULTI_NORM2_STATE) {
-        const int parsed = parse_item(self, PyTuple_GET_ITEM(arrays, 0), &self->job.inputs[0]);
+        const int parsed = parse_item(self, PyTuple_GET_ITEM(arrays, 0), &(py_borrowing){.type = NULL},
+                                      &self->job.inputs[0]);
         return parsed > 0 ? self->job.inputs[0].on_device : parsed;
     }
-    self->rows = PyMem_Malloc(2 * self->count * sizeof self->rows[0]);
+    self->rows = PyMem_Malloc(self->count * sizeof self->rows[0]);
     self->dtypes = PyMem_Malloc(self->count * sizeof self->dtypes[0]);
     if (self->rows == NULL || self->dtypes == NULL) {
         PyErr_NoMemory();

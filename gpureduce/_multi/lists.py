@@ -51,6 +51,9 @@ def reduce_list(
     handle = None if stream is None else _core.stream_handle(stream)
     if device is None:
         result = _core.multi(arrays, op, stream=stream, **options)
+        if result is NotImplemented and any(map(tensors.is_tensor, arrays)):  # parameters, for example
+            arrays = tuple(a.detach() if tensors.is_tensor(a) else a for a in arrays)
+            result = _core.multi(arrays, op, stream=stream, **options)
         if result is not NotImplemented:
             return result
     views = _views(arrays, device)

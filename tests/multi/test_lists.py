@@ -18,8 +18,10 @@ from tests.support.exact_reference import (
     dtype_of,
     exact_sum,
     finished,
+    overflowing,
     plain,
     rounded,
+    subnormal,
 )
 from tests.support.exact_reference import whole as units
 
@@ -86,20 +88,50 @@ def test_results_are_exact_and_rounded_once(dtype, kind, device):
     assert bool(multi.all_finite(arrays, device=device)) is finite
 
 
+def exact_state(arrays):
+    """Return the sum of squares of finite elements in units of 2^-2176."""
+    values, counts = np.unique(
+        np.concatenate([a.ravel().astype(np.float64) for a in arrays]), return_counts=True
+    )
+    squares = (
+        units(value) ** 2 * count for value, count in zip(values.tolist(), counts.tolist(), strict=True)
+    )
+    return sum(squares) >> 2 * SCALE - 2176
+
+
+def digits_of(state):
+    return sum(digit << 32 * i for i, digit in enumerate(host(state)[:142].tolist()))
+
+
+def graded(rng, n, dtype):
+    """Return numbers with all bits of a significand, of exponents that a window of float32 just takes."""
+    most = 10 if dtype.name == "float16" else 34
+    return (rng.standard_normal(n) * 2.0 ** -rng.integers(0, most, n)).astype(dtype)
+
+
+@every_dtype
+@pytest.mark.parametrize("kind", [plain, any_bits, subnormal, overflowing, graded], ids=lambda k: k.__name__)
+def test_state_is_the_exact_sum_of_squares(dtype, kind, device):
+    arrays = arrays_of(kind, dtype)
+    assert digits_of(multi.partial_total_norm(arrays, device=device)) == exact_state(arrays)
+    on_device = tuple(gpureduce.to_device(a, device) for a in arrays_of(kind, dtype, 1, (20_000,)))
+    state = _core.multi(on_device, "squares", blocks=1)
+    assert digits_of(state) == exact_state([a.numpy() for a in on_device])
+
+
 @every_dtype
 def test_full_windows_and_bins_are_emptied_in_time(dtype, device):
     """One block takes all elements: each thread more than a window, and than a bin, has capacity for."""
-    rng, of = np.random.default_rng(3), dtype_of(dtype)
-    top = 60000 if dtype == "float16" else 2.0**100
-    n = 300_000
-    large = np.full(n, top).astype(of)
-    wide = any_bits(rng, n // 4, of)
-    outliers = np.where(rng.random(n) < 0.3, 2.0**-14 if dtype == "float16" else 2.0**-60, 1.0).astype(of)
-    for a in (large, wide, outliers):
+    of = dtype_of(dtype)
+    n = 700_000 if dtype in ("float32", "bfloat16") else 150_000
+    # Every group of elements misses the window, and squares are the largest of a bin.
+    outliers = np.where(np.arange(n) % 2 == 0, 1.2, 2.0**-14 if dtype == "float16" else 2.0**-60).astype(of)
+    equal = np.full(n // 2, 60000.0 if dtype == "float16" else 2.0**100).astype(of)
+    for a in (outliers, equal):
         on_device = (gpureduce.to_device(a, device),)
-        for op, ord in (("norm2", 2), ("norm1", 1)):
-            result = _core.multi(on_device, op, dtype="float64", blocks=1)
-            assert_same_bits(result, exact_norm([a], ord, np.dtype("f8")))
+        assert digits_of(_core.multi(on_device, "squares", blocks=1)) == exact_state([a])
+        sums = _core.multi(on_device, "norm1", dtype="float64", blocks=1)
+        assert_same_bits(sums, exact_norm([a], 1, np.dtype("f8")))
 
 
 @every_dtype

@@ -9,6 +9,7 @@ from group_partitions import MUTANTS as GROUP_PARTITIONS
 from group_rows import MUTANTS as GROUP_ROWS
 from group_sums import MUTANTS as GROUP_SUMS
 from groups import MUTANTS as GROUPS
+from lists import MUTANTS as LISTS
 from moments import MUTANTS as MOMENTS
 from mutants import MUTANTS as REDUCTIONS
 from normalized import MUTANTS as NORMALIZED
@@ -31,6 +32,7 @@ MUTANTS = (
     *GROUP_PARTITIONS,
     *GROUP_ROWS,
     *GROUP_SUMS,
+    *LISTS,
     *MOMENTS,
     *SCANS,
     *SEGMENT_SUMS,

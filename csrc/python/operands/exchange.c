@@ -120,16 +120,25 @@ static int reject(void) {
     return 0;
 }
 
-int py_tensor_borrow(py_state *state, PyObject *object, dl_tensor *out, uintptr_t *stream) {
-    py_known_type known;
-    if (find_type(state, Py_TYPE(object), &known) < 0)
-        return -1;
-    const dl_exchange_api *table = known.table;
+int py_tensor_borrow(py_state *state, PyObject *object, py_borrowing *borrowing, dl_tensor *out) {
+    if (Py_TYPE(object) != borrowing->type) {
+        py_known_type known;
+        if (find_type(state, Py_TYPE(object), &known) < 0)
+            return -1;
+        borrowing->type = Py_TYPE(object);
+        borrowing->table = known.table;
+        borrowing->has_stream = false;
+    }
+    const dl_exchange_api *table = borrowing->table;
     if (table == NULL || table->dltensor_from_py_object_no_sync == NULL)
         return 0;
-    return table->dltensor_from_py_object_no_sync(object, out) == 0 && find_stream(table, out, stream)
-               ? 1
-               : reject();
+    if (table->dltensor_from_py_object_no_sync(object, out) != 0)
+        return reject();
+    if (borrowing->has_stream && out->device.type == DL_CUDA && out->device.number == borrowing->device)
+        return 1;
+    borrowing->has_stream = find_stream(table, out, &borrowing->stream);
+    borrowing->device = out->device.number;
+    return borrowing->has_stream ? 1 : reject();
 }
 
 int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_tensor *out) {

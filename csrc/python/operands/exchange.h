@@ -18,9 +18,18 @@ typedef struct py_tensor {
    type, and that autograd does not record the call, so that the tensor may require a gradient. */
 int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_tensor *out);
 
+/* What tensors that are borrowed one after the other have in common; all zero at first. */
+typedef struct py_borrowing {
+    PyTypeObject *type; /* of the last tensor; NULL: none */
+    const dl_exchange_api *table;
+    int32_t device; /* CUDA device of the last tensor */
+    uintptr_t stream;
+    bool has_stream; /* the stream of that device is known */
+} py_borrowing;
+
 /* Describes a tensor on a CUDA device without a reference to it: `out` is valid while the object lives and is
-   not changed. Gradients, conjugate and negative bits are not looked at. Returns and raises as
-   py_tensor_from_object; 0 also if the table cannot describe tensors in this way. */
-int py_tensor_borrow(py_state *state, PyObject *object, dl_tensor *out, uintptr_t *stream);
+   not changed, and its stream is borrowing->stream. Gradients, conjugate and negative bits are not looked at.
+   Returns and raises as py_tensor_from_object; 0 also if the table cannot describe tensors in this way. */
+int py_tensor_borrow(py_state *state, PyObject *object, py_borrowing *borrowing, dl_tensor *out);
 
 #endif

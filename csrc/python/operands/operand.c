@@ -231,14 +231,15 @@ static int convert_tensor(py_state *state, PyObject *object, bool detached, py_o
     return find_numpy_dtype(state, tensor->dtype, &out->dtype) && describe_tensor(tensor, out);
 }
 
-int py_operand_borrow(py_state *state, PyObject *object, py_operand *out) {
+int py_operand_borrow(py_state *state, PyObject *object, py_borrowing *borrowing, py_operand *out) {
     dl_tensor tensor;
     py_operand_init(out);
     if (py_array_check(state, object)) {
         convert_device_array((const py_array *)object, out);
         return 1;
     }
-    const int status = py_tensor_borrow(state, object, &tensor, &out->tensor.stream);
+    const int status = py_tensor_borrow(state, object, borrowing, &tensor);
+    out->tensor.stream = borrowing->stream;
     if (status <= 0 || !dl_find_dtype(tensor.dtype, &out->dtype))
         return status < 0 ? -1 : 0;
     out->ndim = 0;

@@ -55,7 +55,7 @@ void py_operand_release(py_operand *self);
 /* Describes a device array or a tensor without a reference to it, so that nothing need be released, and
    without a look at its gradient, conjugate and negative bits. 1: described; 0: py_operand_from_object may
    convert it; -1 with an exception set. */
-int py_operand_borrow(py_state *state, PyObject *object, py_operand *out);
+int py_operand_borrow(py_state *state, PyObject *object, py_borrowing *borrowing, py_operand *out);
 
 /* Returns the number of elements or, if the axes marked in `reduced` are reduced, of results. NULL marks
    no axis. */

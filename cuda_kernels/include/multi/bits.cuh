@@ -31,7 +31,7 @@ inline __device__ void put_warp(uint64_t *to, uint64_t x, bool is_sum) {
 // The largest magnitude, as the bits of a float64; NaNs are larger than infinity.
 template <class In> struct Largest {
     using Key = typename Bits<sizeof(In)>::type;
-    static constexpr unsigned loads = 4, width = Vec16<In>::length;
+    static constexpr unsigned loads = 4, batch = 1, width = Vec16<In>::length;
     static constexpr Key magnitude_bits = static_cast<Key>(~(Key(1) << (8 * sizeof(In) - 1)));
     Key most = 0;
 
@@ -39,10 +39,10 @@ template <class In> struct Largest {
         const Key key = bits & magnitude_bits;
         most = key > most ? key : most;
     }
-    __device__ void add(const Vec16<In> (&x)[loads]) {
+    __device__ void add(const Vec16<In> *x) {
 #pragma unroll
-        for (unsigned i = 0; i < loads * width; ++i)
-            add_bits(reinterpret_cast<const Vec16<Key> &>(x[i / width]).at(i % width));
+        for (unsigned e = 0; e < width; ++e)
+            add_bits(reinterpret_cast<const Vec16<Key> &>(*x).at(e));
     }
     __device__ void add_one(In x) {
         add_bits(reinterpret_cast<const Key &>(x));

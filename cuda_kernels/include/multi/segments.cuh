@@ -73,39 +73,48 @@ template <class In> struct Aligned {
     }
 };
 
-// Passes a segment to an accumulator: add(vectors) of as many vectors as a thread loads at once, zeros behind
-// the last one, and add_one(element). The next vectors are loaded before the present ones are added. step()
-// is called by all threads of a block before each addition.
+// Passes a segment to an accumulator: add(vectors) of Accumulator::batch vectors of a thread, zeros behind
+// the last one, and add_one(element). A thread has Accumulator::loads vectors in flight: those that it has
+// added are loaded anew at once. step() is called by all threads of a block before `loads` vectors and the
+// ends.
 template <class In, class Accumulator>
 __device__ void add_segment(const Segment &segment, Accumulator &accumulator) {
-    constexpr unsigned loads = Accumulator::loads;
+    constexpr unsigned loads = Accumulator::loads, batch = Accumulator::batch;
     const Aligned<In> part(segment);
-    const Vec16<In> *from = part.vector();
-    const uint64_t each = uint64_t(blockDim.x) * loads;
-    Vec16<In> next[loads];
-    const auto load = [&](uint64_t at) {
-        const bool whole = at + each <= part.vectors;
+    const unsigned threads = blockDim.x, each = threads * loads;
+    const Vec16<In> *from = part.vector() + threadIdx.x;
+    Vec16<In> x[loads];
+    // Vectors `first` and the next ones of a tile, of which there are `count` vectors or more.
+    const auto load = [&](unsigned first, uint64_t count) {
+        if (count >= each) {
 #pragma unroll
-        for (unsigned k = 0; k < loads; ++k) {
-            const uint64_t number = at + k * blockDim.x + threadIdx.x;
-            if (whole || number < part.vectors)
-                next[k] = load_vec16(from + number);
-            else
-                next[k] = Vec16<In>{};
+            for (unsigned k = 0; k < batch; ++k)
+                x[first + k] = load_vec16(from + (first + k) * threads);
+        } else {
+#pragma unroll
+            for (unsigned k = 0; k < batch; ++k)
+                x[first + k] = (first + k) * threads + threadIdx.x < count
+                                   ? load_vec16(from + (first + k) * threads)
+                                   : Vec16<In>{};
         }
     };
-    if (part.vectors > 0)
-        load(0);
-#pragma unroll 1
-    for (uint64_t at = 0; at < part.vectors; at += each) {
-        Vec16<In> x[loads];
+    uint64_t left = part.vectors; // from the present tile on
 #pragma unroll
-        for (unsigned k = 0; k < loads; ++k)
-            x[k] = next[k];
-        if (at + each < part.vectors)
-            load(at + each);
+    for (unsigned first = 0; first < loads; first += batch)
+        load(first, left);
+#pragma unroll 1
+    while (left > 0) {
+        const uint64_t behind = left > each ? left - each : 0;
+        from += each;
         accumulator.step();
-        accumulator.add(x);
+#pragma unroll
+        for (unsigned first = 0; first < loads; first += batch) {
+            if (first * threads < left)
+                accumulator.add(x + first);
+            load(first, behind);
+            __syncwarp(); // or ptxas puts all loads at the end
+        }
+        left = behind;
     }
     accumulator.step();
     part.each_end([&](uint64_t k) { accumulator.add_one(part.first[k]); });

@@ -53,9 +53,10 @@ template <class In> __device__ uint32_t magnitude(In x) {
 template <class In> struct Squares {
     using Bins = ProductBins<In>;
     using Window = SquareWindow<In>;
-    static constexpr unsigned loads = 4, width = Vec16<In>::length, elements = loads * width;
-    // Between two steps at which blocks look whether bins are full. A step adds to the bins the elements of a
-    // group, or those of two windows, and an element at an end.
+    static constexpr unsigned loads = 8, batch = 4, width = Vec16<In>::length;
+    static constexpr unsigned elements = loads * width, batch_elements = batch * width;
+    // Between two steps at which blocks look whether bins are full. A step adds the elements of a tile to the
+    // bins, those of a window per batch, and elements at the ends.
     static constexpr unsigned steps_between = 1024 / elements / 4;
     static constexpr unsigned max_added = steps_between * (elements + 8);
     static_assert(2 * max_added <= GR_EXACT_WIDE_FOLD, "bins take as many additions between two folds");
@@ -63,14 +64,15 @@ template <class In> struct Squares {
                   "a window of half as many takes them");
 
     Bins bins;
-    double sum = 0, left_out = 0, rest = 0; // left_out: if there are three levels
-    uint32_t lower = 0, upper = 1;          // magnitudes in the window are less than `upper`; 0 always is
-    unsigned taken = 0, added = 0;          // squares in the window; additions to the bins
+    double sum, left_out, rest;    // left_out: if there are three levels
+    uint32_t lower = 0, upper = 1; // magnitudes in the window are less than `upper`; 0 always is
+    unsigned taken = 0, added = 0; // squares in the window; additions to the bins
     unsigned steps = 0;
-    double start = 0, second_start = 0;
+    int exponent = 0; // of the number at which `sum` begins
 
     __device__ Squares() : bins(block_bins<Bins>()) {
         bins.open();
+        reset();
     }
 
     // ---- the window ----
@@ -85,23 +87,27 @@ template <class In> struct Squares {
         const int least = top - Window::span + 127; // biased exponent; subnormal numbers are those of 1
         lower = least > 1 ? (static_cast<uint32_t>(least) << 23) - 1 : 0;
         upper = static_cast<uint32_t>(top + 128) << 23;
-        const int exponent = 2 * (top + 1) + Window::log_adds + 1;
-        start = 1.5 * power_of_two(exponent);
-        second_start = 1.5 * power_of_two(exponent - 52 + Window::log_adds);
+        exponent = 2 * (top + 1) + Window::log_adds + 1;
         reset();
     }
+    __device__ double start() const {
+        return 1.5 * power_of_two(exponent);
+    }
+    __device__ double second_start() const {
+        return 1.5 * power_of_two(exponent - 52 + Window::log_adds);
+    }
     __device__ void reset() {
-        sum = start;
-        left_out = second_start;
+        sum = start();
+        left_out = second_start();
         rest = 0;
         taken = 0;
     }
     __device__ void empty() {
         if (taken == 0)
             return;
-        bins.add(sum - start);
+        bins.add(sum - start());
         if (Window::levels == 3)
-            bins.add(left_out - second_start);
+            bins.add(left_out - second_start());
         bins.add(rest);
         added += 3;
         reset();
@@ -120,10 +126,10 @@ template <class In> struct Squares {
 
     // ---- what add_segment calls ----
 
-    __device__ void add(Vec16<In> (&x)[loads]) {
+    __device__ void add(Vec16<In> *x) {
         uint32_t most = 0, less = ~0u;
 #pragma unroll
-        for (unsigned i = 0; i < elements; ++i) {
+        for (unsigned i = 0; i < batch_elements; ++i) {
             const uint32_t key = magnitude(element_of(x, i));
             most = max(most, key);
             less = min(less, key - 1);
@@ -136,20 +142,20 @@ template <class In> struct Squares {
                 return add_to_bins(x);
         }
 #pragma unroll
-        for (unsigned i = 0; i < elements; ++i)
+        for (unsigned i = 0; i < batch_elements; ++i)
             add_square(as_float(element_of(x, i)));
-        taken += elements;
+        taken += batch_elements;
     }
-    __device__ void add_to_bins(Vec16<In> (&x)[loads]) {
+    __device__ void add_to_bins(Vec16<In> *x) {
 #pragma unroll
-        for (unsigned i = 0; i < 4 * loads; ++i)
+        for (unsigned i = 0; i < 4 * batch; ++i)
             asm volatile("" : "+r"(x[i / 4].words[i % 4])); // no conversion is kept from above
 #pragma unroll
-        for (unsigned i = 0; i < elements; i += 2) {
+        for (unsigned i = 0; i < batch_elements; i += 2) {
             const In one = element_of(x, i), other = element_of(x, i + 1);
             bins.add_products(one, one, other, other);
         }
-        added += elements;
+        added += batch_elements;
     }
     __device__ void add_one(In x) {
         const uint32_t key = magnitude(x);
@@ -183,17 +189,16 @@ template <class In> struct Squares {
 // A square of a float64 is two float64 numbers, for which there is no window.
 template <> struct Squares<double> {
     using Bins = ProductBins<double>;
-    static constexpr unsigned loads = 4, elements = loads * 2, max_added = 2 * (elements + 2);
+    static constexpr unsigned loads = 8, batch = 1, max_added = 2 * (2 * loads + 2);
     Bins bins;
     unsigned added = 0; // an upper bound, equal in all threads
 
     __device__ Squares() : bins(block_bins<Bins>()) {
         bins.open();
     }
-    __device__ void add(const Vec16<double> (&x)[loads]) {
-#pragma unroll
-        for (unsigned i = 0; i < elements; ++i)
-            add_one(element_of(x, i));
+    __device__ void add(const Vec16<double> *x) {
+        add_one(x[0].at(0));
+        add_one(x[0].at(1));
     }
     __device__ void add_one(double x) {
         bins.add_product(x, x);

@@ -9,7 +9,8 @@ namespace gr::multi {
 // Sums elements by the bins of exact/bins.cuh. The number of additions is equal in all threads of a block.
 template <class In> struct Sums {
     using Bins = typename std::conditional<sizeof(In) == 8, WideBins<>, NarrowBins<In>>::type;
-    static constexpr unsigned loads = 4, width = Vec16<In>::length, elements = loads * width;
+    static constexpr unsigned loads = sizeof(In) == 8 ? 8 : 4, batch = 1;
+    static constexpr unsigned elements = loads * Vec16<In>::length;
     static constexpr unsigned fold_after = sizeof(In) == 8 ? GR_EXACT_WIDE_FOLD : GR_EXACT_NARROW_FOLD;
     Bins bins;
     Folder<Bins> folder;
@@ -19,15 +20,13 @@ template <class In> struct Sums {
         : bins(block_bins<Bins>()), folder{bins, 0, fold_after}, absolute(absolute) {
         bins.open();
     }
-    __device__ void add(Vec16<In> (&x)[loads]) {
+    __device__ void add(Vec16<In> *x) {
         constexpr uint32_t magnitude_bits = sizeof(In) == 2 ? 0x7fff7fff : 0x7fffffff;
         if (absolute)
 #pragma unroll
-            for (unsigned i = sizeof(In) / 8; i < 4 * loads; i += 1 + sizeof(In) / 8)
-                x[i / 4].words[i % 4] &= magnitude_bits;
-#pragma unroll
-        for (unsigned k = 0; k < loads; ++k)
-            add_chunk<false>(bins, x[k], x[k]);
+            for (unsigned i = sizeof(In) / 8; i < 4; i += 1 + sizeof(In) / 8)
+                x->words[i] &= magnitude_bits;
+        add_chunk<false>(bins, *x, *x);
     }
     __device__ void add_one(In x) {
         bins.add(absolute && x < In(0.0f) ? -x : x);
