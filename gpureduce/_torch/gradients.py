@@ -18,7 +18,7 @@ def _keep(ctx: Any, inputs: tuple) -> torch.Tensor:
     return a
 
 
-def _broadcast(ctx: Any, result: torch.Tensor) -> torch.Tensor:
+def broadcast(ctx: Any, result: torch.Tensor) -> torch.Tensor:
     """Restore the reduced axes, with length one, in a tensor of the result's shape."""
     if not ctx.kept:
         for axis in ctx.axes:
@@ -43,29 +43,34 @@ def keep_both(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
 
 def of_sum(ctx: Any, grad: torch.Tensor) -> Gradients:
     """Return the gradient of a sum: every element gets the gradient of the result."""
-    return _broadcast(ctx, grad).expand(ctx.shape), None, None
+    return broadcast(ctx, grad).expand(ctx.shape), None, None
 
 
 def of_mean(ctx: Any, grad: torch.Tensor) -> Gradients:
     """Return the gradient of a mean: an equal share for every element."""
     count = math.prod([ctx.shape[axis] for axis in ctx.axes])
-    return (_broadcast(ctx, grad) / count).expand(ctx.shape), None, None
+    return (broadcast(ctx, grad) / count).expand(ctx.shape), None, None
 
 
 def of_extreme(ctx: Any, grad: torch.Tensor) -> Gradients:
     """Divide the gradient among the elements that are the extreme, as `torch.amax` does."""
     a, result = ctx.saved_tensors
-    chosen = a == _broadcast(ctx, result)
+    chosen = a == broadcast(ctx, result)
     count = chosen.sum(ctx.axes, keepdim=True) if ctx.axes else 1  # () means all axes in PyTorch
-    return _broadcast(ctx, grad) * chosen / count, None, None
+    return broadcast(ctx, grad) * chosen / count, None, None
 
 
 def of_prod(ctx: Any, grad: torch.Tensor) -> Gradients:
-    """Return the gradient of a product: the product of the elements before and after each element.
+    """Return the gradient of a product: the product of the other elements."""
+    (a,) = ctx.saved_tensors
+    return broadcast(ctx, grad) * product_of_others(ctx, a).conj(), None, None
+
+
+def product_of_others(ctx: Any, a: torch.Tensor) -> torch.Tensor:
+    """Return, for each element, the product of the elements before and after it that are reduced with it.
 
     There is no division, so that zeros are handled correctly.
     """
-    (a,) = ctx.saved_tensors
     others = [axis for axis in range(a.ndim) if axis not in ctx.axes]
     order = (*others, *ctx.axes)
     moved = a.permute(order)
@@ -73,8 +78,7 @@ def of_prod(ctx: Any, grad: torch.Tensor) -> Gradients:
     ones = rows.new_ones((*rows.shape[:-1], 1))
     before = torch.cat([ones, rows], -1).cumprod(-1)[..., :-1]
     after = torch.cat([ones, rows.flip(-1)], -1).cumprod(-1)[..., :-1].flip(-1)
-    product = (before * after).reshape(moved.shape).permute([order.index(axis) for axis in range(a.ndim)])
-    return _broadcast(ctx, grad) * product.conj(), None, None
+    return (before * after).reshape(moved.shape).permute([order.index(axis) for axis in range(a.ndim)])
 
 
 def keep_pair(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:

@@ -102,11 +102,11 @@ def groups_on_cuda(a: torch.Tensor, labels: torch.Tensor, op: str, num_groups: i
             destination=(views[2], _core.CUDA, index, current_stream(index)),
         )
         if done is NotImplemented:  # there are no kernels for sums without an order of the rows
-            segments.group_reduce(a, labels, op, num_groups, axis=axis, out=_in_core_dtype(out, op, a))
+            segments.group_reduce(a, labels, op, num_groups, axis=axis, out=in_core_dtype(out, op, a))
     return out
 
 
-def _in_core_dtype(out: torch.Tensor, op: str, a: torch.Tensor) -> torch.Tensor:
+def in_core_dtype(out: torch.Tensor, op: str, a: torch.Tensor) -> torch.Tensor:
     """Return a view of the result in the core's dtype: sums of unsigned integers are unsigned there."""
     return out.view(BY_NAME[core_name(op, a.dtype, out.dtype)])
 
@@ -116,7 +116,7 @@ def segments_on_cuda(a: torch.Tensor, offsets: torch.Tensor, op: str, axis: int 
     out = fake_segments(a, offsets, op, axis)
     if out.numel():
         offsets = offsets.to(torch.int64).contiguous()
-        out_in_core = _in_core_dtype(out, op, a)
+        out_in_core = in_core_dtype(out, op, a)
         segments.segment_reduce(_in_place(a), offsets, op, axis=axis, out=out_in_core)
     return out
 

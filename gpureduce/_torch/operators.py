@@ -20,7 +20,7 @@ _single_level_functions = torch._functorch.utils.enable_single_level_autograd_fu
 _library = torch.library.Library("gpureduce", "FRAGMENT")  # the operators last as long as it
 
 
-class _Gradient(NamedTuple):
+class Gradient(NamedTuple):
     """Functions that save tensors of a call and compute derivatives by the first parameters, `tensors`.
 
     `of` returns the gradients, and `tangent` the derivative of the result along tangents of the parameters.
@@ -28,21 +28,21 @@ class _Gradient(NamedTuple):
 
     keep: Callable
     of: Callable
-    tangent: Callable = tangents.of_reduction
+    tangent: Callable | None = tangents.of_reduction
     defaults: tuple = (None, None, False)  # of all parameters
     tensors: int = 1
     optional: int = 0  # how many of the parameters after the tensors are tensors or None
 
 
 _GRADIENTS = {
-    "sum": _Gradient(gradients.keep_shape, gradients.of_sum),
-    "mean": _Gradient(gradients.keep_shape, gradients.of_mean),
-    "prod": _Gradient(gradients.keep_input, gradients.of_prod),
-    "min": _Gradient(gradients.keep_both, gradients.of_extreme),
-    "max": _Gradient(gradients.keep_both, gradients.of_extreme),
-    "dot": _Gradient(gradients.keep_pair, gradients.of_dot, tangents.of_dot, (None, None), 2),
-    "matmul": _Gradient(gradients.keep_pair, gradients.of_matmul, tangents.of_matmul, (None, None, None), 2),
-    "conv2d": _Gradient(
+    "sum": Gradient(gradients.keep_shape, gradients.of_sum),
+    "mean": Gradient(gradients.keep_shape, gradients.of_mean),
+    "prod": Gradient(gradients.keep_input, gradients.of_prod),
+    "min": Gradient(gradients.keep_both, gradients.of_extreme),
+    "max": Gradient(gradients.keep_both, gradients.of_extreme),
+    "dot": Gradient(gradients.keep_pair, gradients.of_dot, tangents.of_dot, (None, None), 2),
+    "matmul": Gradient(gradients.keep_pair, gradients.of_matmul, tangents.of_matmul, (None, None, None), 2),
+    "conv2d": Gradient(
         gradients.keep_conv2d,
         gradients.of_conv2d,
         tangents.of_conv2d,
@@ -50,15 +50,15 @@ _GRADIENTS = {
         2,
         1,
     ),
-    "exact_sum": _Gradient(gradients.keep_shape, gradients.of_sum),
-    "softmax": _Gradient(normalize.keep_softmax, normalize.of_softmax, tangents.of_softmax, (None, -1)),
-    "log_softmax": _Gradient(
+    "exact_sum": Gradient(gradients.keep_shape, gradients.of_sum),
+    "softmax": Gradient(normalize.keep_softmax, normalize.of_softmax, tangents.of_softmax, (None, -1)),
+    "log_softmax": Gradient(
         normalize.keep_softmax, normalize.of_log_softmax, tangents.of_log_softmax, (None, -1)
     ),
-    "rms_norm": _Gradient(
+    "rms_norm": Gradient(
         normalize.keep_rms_norm, normalize.of_rms_norm, tangents.of_rms_norm, (None, None, 1e-6), 1, 1
     ),
-    "layer_norm": _Gradient(
+    "layer_norm": Gradient(
         normalize.keep_layer_norm,
         normalize.of_layer_norm,
         tangents.of_layer_norm,
@@ -66,11 +66,11 @@ _GRADIENTS = {
         1,
         2,
     ),
-    "group_reduce": _Gradient(
+    "group_reduce": Gradient(
         groups.keep_groups, groups.of_groups, tangents.of_groups, (None, None, None, None, 0)
     ),
-    "gather_rows": _Gradient(groups.keep_gather, groups.of_gather, tangents.of_gather, (None, None, 0)),
-    "segment_reduce": _Gradient(
+    "gather_rows": Gradient(groups.keep_gather, groups.of_gather, tangents.of_gather, (None, None, 0)),
+    "segment_reduce": Gradient(
         groups.keep_segments, groups.of_segments, tangents.of_groups, (None, None, None, 0)
     ),
 }
@@ -90,10 +90,12 @@ def _like(tensor: torch.Tensor) -> tuple[Any, dict[str, Any]]:
     return tensor.shape, {"dtype": tensor.dtype, "device": tensor.device}
 
 
-def _forward_mode(gradient: _Gradient) -> Callable:
+def _forward_mode(gradient: Gradient) -> Callable:
     """Return the forward-mode derivative of a function."""
 
     def jvp(ctx, *tangents):
+        if gradient.tangent is None:
+            raise NotImplementedError("the operator has no derivative in forward mode")
         functorch = torch._C._functorch
         levels = functorch.get_interpreter_stack() or ()
         if len([level for level in levels if level.key() == functorch.TransformType.Jvp]) > 1:
@@ -107,7 +109,7 @@ def _forward_mode(gradient: _Gradient) -> Callable:
 
 
 def _differentiable(
-    operator: Any, gradient: _Gradient, kernels: dict[str, Callable]
+    operator: Any, gradient: Gradient, kernels: dict[str, Callable]
 ) -> tuple[Callable, type[Any]]:
     """Return the autograd kernel of an operator, and the function that it records.
 
@@ -176,7 +178,7 @@ def _direct(
     operator: Callable,
     core: _Core,
     cuda: Callable,
-    gradient: _Gradient | None,
+    gradient: Gradient | None,
     noting: type[Any] | None,
 ) -> Callable:
     """Return a function that calls the core where it can, else the operator."""
@@ -199,7 +201,7 @@ def _direct(
     return direct(operator, lambda *inputs: function(*adapt(*inputs)))
 
 
-def _define(
+def define(
     name: str,
     parameters: str,
     cuda: Callable,
@@ -207,9 +209,11 @@ def _define(
     fake: Callable,
     core: _Core | None = None,
     batched: Callable[[Callable], batching.Rule] | None = batching.element_by_element,
+    gradient: Gradient | None = None,
+    results: str = "Tensor",
 ) -> Callable:
     """Define an operator, whose result aliases no argument, and its batching rule for `torch.vmap`."""
-    _library.define(f"{name}({parameters}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+    _library.define(f"{name}({parameters}) -> {results}", tags=(torch.Tag.pt2_compliant_tag,))
     operator = getattr(torch.ops.gpureduce, name).default
     kernels = {"CUDA": cuda, "CPU": host}
     for key, kernel in kernels.items():
@@ -217,7 +221,7 @@ def _define(
     torch.library.register_fake(f"gpureduce::{name}", fake, lib=_library)
     if batched is not None and hasattr(torch.library, "register_vmap"):  # PyTorch 2.5
         torch.library.register_vmap(f"gpureduce::{name}", batched(operator), lib=_library)
-    gradient, noting = _GRADIENTS.get(name), None
+    gradient, noting = gradient or _GRADIENTS.get(name), None
     if gradient is not None:
         first, noting = _differentiable(operator, gradient, kernels)
         _library.impl(name, first, "Autograd", with_keyset=True)
@@ -230,16 +234,16 @@ _OF_GROUPS = {name: dtype for name, dtype in kernels.BY_NAME.items() if name != 
 _SUMS = kernels.BY_NAME | {"uint64": torch.int64}  # PyTorch's sums of unsigned integers are int64
 
 
-def _along(at: int, default: Any = None) -> Callable:
+def along(at: int, default: Any = None, outer: int = 0) -> Callable:
     """Return the batching rule of an operator whose argument number `at` is its axis or axes."""
-    return lambda operator: batching.along_axes(operator, at, default)
+    return lambda operator: batching.along_axes(operator, at, default, outer)
 
 
-_of_axes = _along(1)
+_of_axes = along(1)
 
 
 def _reduction(name: str, axis: str = "int[1]?") -> Callable:
-    return _define(
+    return define(
         name,
         f"Tensor a, {axis} axis=None, bool keepdims=False",
         kernels.reduction_on_cuda(name),
@@ -263,7 +267,7 @@ mean = _reduction("mean")
 min = _reduction("min")
 prod = _reduction("prod")
 sum = _reduction("sum")
-dot = _define(
+dot = define(
     "dot",
     "Tensor a, Tensor b",
     kernels.dot_on_cuda,
@@ -271,7 +275,7 @@ dot = _define(
     kernels.fake_dot,
     _Core("dot", ("a", "b"), kernels.BY_NAME),
 )
-matmul = _define(
+matmul = define(
     "matmul",
     "Tensor a, Tensor b, str? precision=None",
     kernels.matmul_on_cuda,
@@ -289,7 +293,7 @@ def _conv2d_inputs(x, w, *rest):
     return x, w, bias, stride, "same" if same else padding, dilation, groups, layout, precision
 
 
-conv2d = _define(
+conv2d = define(
     "conv2d",
     "Tensor x, Tensor w, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, "
     "int groups=1, str layout='NCHW', bool same=False, str? precision=None",
@@ -303,60 +307,60 @@ conv2d = _define(
         adapt=_conv2d_inputs,
     ),
 )
-group_reduce = _define(
+group_reduce = define(
     "group_reduce",
     "Tensor a, Tensor labels, str op, SymInt num_groups, int axis=0",
     groups.groups_on_cuda,
     groups.groups_on_host,
     groups.fake_groups,
     _Core("group_reduce", ("a", "labels", "op", "num_groups", "axis"), _OF_GROUPS),
-    batched=_along(4, 0),
+    batched=along(4, 0),
 )
-segment_reduce = _define(
+segment_reduce = define(
     "segment_reduce",
     "Tensor a, Tensor offsets, str op, int axis=0",
     groups.segments_on_cuda,
     groups.segments_on_host,
     groups.fake_segments,
     _Core("segment_reduce", ("a", "offsets", "op", "axis"), _OF_GROUPS),
-    batched=_along(3, 0),
+    batched=along(3, 0),
 )
-gather_rows = _define(
+gather_rows = define(
     "gather_rows",
     "Tensor a, Tensor labels, int axis=0",
     groups.gather_rows,
     groups.gather_rows,
     groups.fake_gather,
-    batched=_along(2, 0),
+    batched=along(2, 0),
 )
-exact_sum = _define(
+exact_sum = define(
     "exact_sum",
     "Tensor a, int[1]? axis=None, bool keepdims=False",
     normalize.exact_sum_on_cuda,
     normalize.exact_sum_on_host,
     normalize.fake_exact_sum,
     _Core("sum", _REDUCTION, _SUMS, exact=True),
-    batched=_along(1, None),
+    batched=along(1, None),
 )
-softmax = _define(
+softmax = define(
     "softmax",
     "Tensor a, int axis=-1",
     normalize.softmax_on_cuda,
     normalize.softmax_on_host,
     normalize.fake_softmax,
     _Core("softmax", ("a", "axis"), kernels.BY_NAME),
-    batched=_along(1, -1),
+    batched=along(1, -1),
 )
-log_softmax = _define(
+log_softmax = define(
     "log_softmax",
     "Tensor a, int axis=-1",
     normalize.log_softmax_on_cuda,
     normalize.log_softmax_on_host,
     normalize.fake_log_softmax,
     _Core("log_softmax", ("a", "axis"), kernels.BY_NAME),
-    batched=_along(1, -1),
+    batched=along(1, -1),
 )
-rms_norm = _define(
+rms_norm = define(
     "rms_norm",
     "Tensor a, Tensor? weight=None, float eps=1e-6",
     normalize.rms_norm_on_cuda,
@@ -365,7 +369,7 @@ rms_norm = _define(
     _Core("rms_norm", ("a", "weight", "eps"), kernels.BY_NAME),
     batched=batching.of_rows,
 )
-layer_norm = _define(
+layer_norm = define(
     "layer_norm",
     "Tensor a, Tensor? weight=None, Tensor? bias=None, float eps=1e-5",
     normalize.layer_norm_on_cuda,
@@ -374,7 +378,7 @@ layer_norm = _define(
     _Core("layer_norm", ("a", "weight", "bias", "eps"), kernels.BY_NAME),
     batched=batching.of_rows,
 )
-add_rms_norm = _define(
+add_rms_norm = define(
     "add_rms_norm",
     "Tensor a, Tensor(a!) residual, Tensor? weight=None, float eps=1e-6",
     normalize.add_rms_norm_on_cuda,

@@ -99,7 +99,7 @@ FIRST = {"conv2d": "`x`"}  # where `a` has another name
 TENSORS = {
     "a : torch.Tensor": "Input tensor of any shape and strides, on a GPU or the CPU.",
     "axis : int or tuple of int, optional": "Axis or axes along which to reduce. Default: all axes.",
-    "axis : int, optional": "Axis to search. Default: the whole tensor, in C order.",
+    "dim, keepdim": "PyTorch's names of `axis` and `keepdims`.",
     "dtype : torch.dtype or dtype_like, optional": """\
 Data type of the result. Elements are cast to it before they are reduced.""",
     "keepdims : bool": "True keeps the reduced axes with length one.",
@@ -164,7 +164,9 @@ def modules():
             path,
             written(path.read_text(), lambda name, names=names: name in names and texts(name, operators)),
         )
-    for name, shared in (("torch.py", TENSORS), ("dask.py", CHUNKED)):
+    tensors = ("reduction", "search", "nan", "statistics", "line")
+    others = {f"_torch/{name}_functions.py": TENSORS for name in tensors} | {"dask.py": CHUNKED}
+    for name, shared in others.items():
         path = PACKAGE / name
         yield path, written(path.read_text(), lambda name, shared=shared: not name.startswith("_") and shared)
 

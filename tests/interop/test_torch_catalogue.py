@@ -1,0 +1,259 @@
+"""Statistics, scans and sorts as PyTorch operators: results, gradients, transforms, opcheck."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", minversion="2.5")
+
+from gpureduce._torch import catalogue, statistics  # noqa: E402
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning"),
+    pytest.mark.filterwarnings("error:There is a performance drop:UserWarning"),  # of vmap without a rule
+    pytest.mark.filterwarnings("ignore:.torch.jit.script.:FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
+    pytest.mark.filterwarnings("ignore:Degrees of freedom:RuntimeWarning"),
+]
+OPS = torch.ops.gpureduce
+QUANTILES = ("quantile", "nanquantile")
+SEARCHES = ("nanargmax", "nanargmin")
+SCANS = ("cumsum", "cumprod", "nancumsum", "nancumprod")
+
+
+@pytest.fixture
+def place(device):
+    return "cpu" if device == "sim" else torch.device("cuda", int(device.partition(":")[2] or 0))
+
+
+def elements(shape, dtype=torch.float64, seed=1, nans=False):
+    """Numbers that spread over some exponents, of which some are NaN."""
+    draw = np.random.default_rng(seed)
+    values = draw.standard_normal(shape) * 10.0 ** draw.integers(-2, 2, shape)
+    if nans:
+        values[draw.random(shape) < 0.2] = np.nan
+    return torch.from_numpy(values).to(dtype)
+
+
+def arguments(name, axis, keepdims):
+    """The arguments of an operator after the tensor."""
+    if name in QUANTILES:
+        return [0.2, 0.75], axis, keepdims
+    return axis, keepdims
+
+
+def numpys(name, a, axis, keepdims):
+    """The result of NumPy, or of gpureduce where NumPy has no such function."""
+    a = a.cpu().double().numpy()
+    axis = tuple(axis) if isinstance(axis, list) else axis
+    if name in QUANTILES:
+        return getattr(np, name)(a, [0.2, 0.75], axis=axis, keepdims=keepdims)
+    if name in ("fmax", "fmin"):
+        return getattr(np, name).reduce(a, axis=axis, keepdims=keepdims)
+    if name == "norm":
+        return np.sqrt(np.sum(a * a, axis=axis, keepdims=keepdims))
+    if name == "logsumexp":
+        return np.log(np.sum(np.exp(a), axis=axis, keepdims=keepdims))
+    if name == "exact_mean":
+        return np.mean(a, axis=axis, keepdims=keepdims)
+    options = {"ddof": 1} if name.endswith(("var", "std")) else {}
+    return getattr(np, name)(a, axis=axis, keepdims=keepdims, **options)
+
+
+@pytest.mark.parametrize("name", statistics.ROWS)
+def test_results_are_numpys(name, place):
+    operator = getattr(OPS, name)
+    nans = name.startswith(("nan", "fm"))
+    for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-5), (torch.float16, 2e-3)):
+        a = elements((5, 7, 6), dtype, nans=nans).to(place).transpose(0, 1)[::2]
+        for axis, keepdims in ((None, False), (1, True), (2, False)) + (
+            () if name in SEARCHES else (((0, 2), True), ((), False))
+        ):
+            if axis == () and name.endswith(("var", "std")):
+                continue
+            axis = list(axis) if isinstance(axis, tuple) else axis
+            got = operator(a, *arguments(name, axis, keepdims))
+            wanted = np.asarray(numpys(name, a, axis, keepdims))
+            assert got.dtype == (torch.int64 if name in SEARCHES else dtype)
+            assert got.device == a.device and tuple(got.shape) == wanted.shape
+            np.testing.assert_allclose(got.cpu().double().numpy(), wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", statistics.ROWS)
+def test_integers_and_bools(name, place):
+    a = elements((4, 5), seed=3).mul(3).round()
+    dtypes = (torch.int32, torch.uint8) if name in QUANTILES else (torch.int32, torch.uint8, torch.bool)
+    for dtype in dtypes:
+        values = (a.abs() if dtype == torch.uint8 else a).to(dtype)
+        got = getattr(OPS, name)(values.to(place), *arguments(name, 1, False))
+        row = statistics.ROWS[name]
+        plain = None if row.whole is None else getattr(OPS, row.whole)(values.to(place), 1)
+        if plain is not None:
+            assert torch.equal(got, plain)
+        else:
+            assert got.dtype == torch.float64
+            wanted = numpys(name, values, 1, False)
+            np.testing.assert_allclose(got.cpu().numpy(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_scans_are_numpys(name, place):
+    nans = name.startswith("nan")
+    for dtype, tolerance in (
+        (torch.float64, 1e-12),
+        (torch.float32, 1e-5),
+        (torch.int16, 0),
+        (torch.bool, 0),
+    ):
+        a = elements((4, 5, 6), nans=nans and dtype.is_floating_point).clamp(-2, 2).to(dtype)
+        for axis in (0, -1, 1):
+            got = getattr(OPS, name)(a.to(place), axis)
+            wanted = getattr(np, name)(a.numpy(), axis)
+            assert got.dtype == torch.from_numpy(wanted).dtype
+            np.testing.assert_allclose(got.cpu().numpy(), wanted, rtol=tolerance, atol=tolerance)
+    assert getattr(OPS, name)(torch.tensor(3.0, device=place), 0).item() == 3.0
+
+
+def test_sorts_and_moments(place):
+    a = elements((6, 50), torch.float32, nans=True).to(place)
+    for axis in (0, 1):
+        for descending in (False, True):
+            values, indices = OPS.sort(a, axis, descending)
+            wanted = torch.sort(a, dim=axis, descending=descending, stable=True)
+            torch.testing.assert_close(values, wanted[0], equal_nan=True, rtol=0, atol=0)
+            assert torch.equal(indices, OPS.argsort(a, axis, descending))
+            assert torch.equal(a.gather(axis, indices).isnan(), values.isnan())
+            torch.testing.assert_close(a.gather(axis, indices), values, equal_nan=True, rtol=0, atol=0)
+        values, indices = OPS.topk(a, 3, axis, False)
+        torch.testing.assert_close(values, torch.topk(a, 3, axis, False)[0], rtol=0, atol=0)
+        torch.testing.assert_close(a.gather(axis, indices), values, rtol=0, atol=0)
+    a = elements((6, 50), torch.float64).to(place)
+    got = OPS.moments(a, [1], True, 1)
+    var, mean = torch.var_mean(a, 1, correction=1, keepdim=True)
+    m2, m3, m4 = (((a - mean) ** power).mean(1, keepdim=True) for power in (2, 3, 4))
+    for one, other in zip(got, (mean, var, m3 / m2**1.5, m4 / m2**2 - 3), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+# Gradients and transforms
+
+
+def differentiable():
+    """Return functions of a tensor of three rows and four elements, by name."""
+    cases = {
+        name: lambda a, name=name: getattr(OPS, name)(a, *arguments(name, [1], False))
+        for name in statistics.ROWS
+        if name not in SEARCHES
+    }
+    cases |= {name: lambda a, name=name: getattr(OPS, name)(a, 1) for name in SCANS}
+    for order in (0.0, 0.5, 1.0, 3.0, float("inf"), float("-inf")):
+        cases[f"norm of order {order}"] = lambda a, order=order: OPS.norm(a, [1], True, order)
+    cases |= {
+        "sort": lambda a: OPS.sort(a, 1)[0],
+        "topk": lambda a: OPS.topk(a, 2, 0)[0],
+        "moments": lambda a: torch.stack(OPS.moments(a, [1], False, 1)),
+        "midpoint": lambda a: OPS.quantile(a, [0.3], [1], False, "midpoint"),
+    }
+    return cases
+
+
+CASES = differentiable()
+FORWARD = [
+    name
+    for name in CASES
+    if name not in ("cumprod", "nancumprod", "moments", "midpoint", *QUANTILES)
+    and name != "norm of order 0.0"
+]
+
+
+def distinct(place, nans=False, shape=(3, 4)):
+    """Numbers far enough from each other, and from zero, for differences."""
+    size = int(np.prod(shape))
+    order = torch.from_numpy(np.random.default_rng(7).permutation(size) - size / 2.0)
+    a = (order.reshape(shape) / 3 + 0.1).to(place)
+    if nans:
+        a[..., 1, 2] = float("nan")
+    return a
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_derivatives(name, place):
+    a = distinct(place).requires_grad_()
+    forward = {"check_forward_ad": True} if name in FORWARD else {}
+    assert torch.autograd.gradcheck(CASES[name], (a,), check_batched_grad="cumprod" not in name, **forward)
+    if name not in ("norm of order 0.0", "nancumprod"):
+        assert torch.autograd.gradgradcheck(CASES[name], (a,))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith(("nan", "fm"))])
+def test_gradients_leave_out_nans(name, place):
+    """The gradient of a NaN is 0; those of other elements are as without it."""
+    a = distinct(place, nans=True).requires_grad_()
+    (gradient,) = torch.autograd.grad(CASES[name](a).nansum(), a)
+    assert gradient[1, 2] == 0 and not gradient.isnan().any()
+    if "cum" not in name:
+        row = a.detach()[1:2, [0, 1, 3]].clone().requires_grad_()
+        (wanted,) = torch.autograd.grad(CASES[name](row).sum(), row)
+        torch.testing.assert_close(gradient[1, [0, 1, 3]], wanted[0])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_vmap_and_grad(name, place):
+    batch = torch.stack([distinct(place), distinct(place).flip(1) * 2])
+    function = CASES[name]
+    wanted = torch.stack([function(a) for a in batch])
+    torch.testing.assert_close(torch.vmap(function)(batch), wanted, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(torch.vmap(function, 1)(batch.movedim(0, 1)), wanted, rtol=1e-12, atol=1e-12)
+    if name == "cumprod" or name == "nancumprod":
+        return  # PyTorch's gradient has no batching rule
+    gradient = torch.func.grad(lambda a: function(a).pow(2).sum())
+    wanted = torch.stack([gradient(a) for a in batch])
+    torch.testing.assert_close(torch.vmap(gradient)(batch), wanted, rtol=1e-10, atol=1e-10)
+
+
+# What PyTorch asks of an operator
+
+
+def samples(name, place):
+    a = elements((3, 4, 5), torch.float32).to(place).requires_grad_()
+    if name in SCANS:
+        return [(a, 1)]
+    if name in ("sort", "argsort"):
+        return [(a, 1, True), (a.detach().transpose(0, 2),)]
+    if name == "topk":
+        return [(a, 2, 1)]
+    if name == "moments":
+        return [(a, [0, 2], True, 1.0)]
+    if name in SEARCHES:
+        return [(a,), (a.transpose(0, 2), 1, True)]
+    return [(a, *arguments(name, None, False)), (a.transpose(0, 2), *arguments(name, [0, -1], True))]
+
+
+EVERY = [*statistics.ROWS, *SCANS, "sort", "argsort", "topk", "moments"]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_opcheck(name, place):
+    for sample in samples(name, place):
+        torch.library.opcheck(getattr(OPS, name).default, sample)
+
+
+def test_every_operator_is_checked():
+    assert set(EVERY) == {*catalogue.reductions, *catalogue.scans, "sort", "argsort", "topk", "moments"}
+
+
+def test_a_compiled_function(place):
+    def statistics_of(a):
+        centered = a - OPS.median(a, [1], True)
+        scale = OPS.std(centered, [1], True)
+        values, _ = OPS.topk(centered / scale, 2, 1)
+        return OPS.logsumexp(values) + OPS.cumsum(a, 1).mean() + OPS.quantile(a, [0.3], [1]).sum()
+
+    torch._dynamo.reset()
+    compiled = torch.compile(statistics_of, fullgraph=True, backend="aot_eager")
+    for count in (6, 9):
+        a, b = (distinct(place, shape=(count, 5)).requires_grad_() for _ in range(2))
+        results = compiled(a), statistics_of(b)
+        for result in results:
+            result.backward()
+        torch.testing.assert_close(*results, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(a.grad, b.grad, rtol=1e-10, atol=1e-10)
