@@ -17,6 +17,7 @@ from gpureduce._profiles.variant import profile
 from gpureduce._rules.equality import WithArrays
 
 ITEM_BYTES = 4  # of float32
+MOST_LOADS = 64  # of the colours, which are the same for all rungs
 PICTURE = (1, 34, 130, 12)  # several tiles of every rung
 FILTERS = (24, 3, 3, 12)
 
@@ -99,17 +100,39 @@ def _per_pixel(accesses: np.ndarray, size: tuple[int, ...], channels: int) -> np
     return counts.reshape(*size, channels).sum(axis=2)
 
 
-def plot_halo(halo: Halo, ax: Any = None, *, dark: bool = False) -> Any:
-    """Draw the loads of each element, and the pixels of the results."""
+def plot_halo(halo: Halo, ax: Any = None, *, dark: bool | None = False) -> Any:
+    """Draw the loads of each element that the block reads, and the pixels of the results.
+
+    Only the part of the image that the block reads is drawn; colours are the same for all rungs.
+    """
     with style(dark) as palette:
-        ax = axes_of(ax, 7.2, 2.6)
+        from matplotlib.colors import LogNorm
+        from matplotlib.ticker import NullLocator, ScalarFormatter
+
+        rows, columns = (np.flatnonzero((halo.comes > 0).any(axis=axis))[[0, -1]] for axis in (1, 0))
+        high, wide = (last - first + 3 for first, last in (rows, columns))
+        ax = axes_of(ax, 7.6, 1.9 + 6 * high / wide)
+        colours = {"norm": LogNorm(1, MOST_LOADS), "cmap": "viridis_r"}
         shown = np.ma.masked_equal(halo.comes, 0)
-        image = ax.imshow(shown, vmin=0, cmap="viridis", interpolation="nearest", aspect="equal")
-        rows, columns = np.nonzero(halo.makes)
+        image = ax.imshow(shown, **colours, interpolation="nearest", aspect="equal")
         # Results are drawn where the middle of their kernel is, without padding.
         down, along = ((a - b) / 2 for a, b in zip(halo.comes.shape, halo.makes.shape, strict=True))
-        ax.plot(columns + along, rows + down, ".", markersize=1.5, color=palette.text)
-        ax.figure.colorbar(image, ax=ax, label="loads per element")
+        y, x = np.nonzero(halo.makes)
+        size = min(5.0, 150 / wide)
+        look = {"color": "white", "markeredgecolor": "black", "markeredgewidth": size / 6}
+        ax.plot(x + along, y + down, "o", markersize=size, **look)
+        ax.set_xlim(columns[0] - 1.5, columns[1] + 1.5)
+        ax.set_ylim(rows[1] + 1.5, rows[0] - 1.5)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_yticks(rows[:1] if wide > 20 * high else range(rows[0], rows[1] + 1, 2))
+        ax.set_xlabel("column of the image")
+        ax.set_ylabel("row")
+        bar = ax.figure.colorbar(
+            image, ax=ax, label="loads per element", extend="max", orientation="horizontal", aspect=40
+        )
+        bar.set_ticks([1, 2, 4, 8, 16, 32, MOST_LOADS], minor=False)
+        bar.ax.xaxis.set_major_formatter(ScalarFormatter())
+        bar.ax.xaxis.set_minor_locator(NullLocator())
         what = f"{halo.made} pixels computed, {halo.seen} read, each {halo.times:.1f} times"
-        ax.set_title(f"{halo.variant}, a block: {what}", fontsize="medium")
+        ax.set_title(f"{halo.variant}, a block: {what}", fontsize="medium", loc="left", color=palette.text)
         return ax

@@ -12,6 +12,7 @@ from gpureduce._bench.plotting import (
     MARKED,
     Measured,
     axes_of,
+    blend,
     draw_bars,
     height_of_bars,
     rung_colours,
@@ -22,17 +23,18 @@ from gpureduce._bench.tiles import NOBODY
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gpureduce._bench.roofline import Roofline
+    from gpureduce._bench.roofline import Point, Roofline
     from gpureduce._bench.tiles import Flow, Tiles
     from gpureduce._profiles.palette import Palette
 
 LANES = 32
-_CROWD = 3  # FLOP per byte; beyond it, rungs are close together
+_CROWD = 0.5  # of the highest speed; above it, rungs are close together
 WARP, LANE = 2, 13  # warp and lane of the figure
+_THREAD_ON_BOTH = "#4a1486"  # the colour of a thread, on light and dark pages
 
 
 def plot_result(
-    result: Measured, kind: str | None, ax: Any, dark: bool, asked: str | Iterable[str] | None
+    result: Measured, kind: str | None, ax: Any, dark: bool | None, asked: str | Iterable[str] | None
 ) -> Any:
     """Draw a chart of products, as `BenchResult.plot`."""
     kinds = {"speed": _speed, "counts": _counts}
@@ -102,7 +104,7 @@ def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[s
 # Where the limits are
 
 
-def plot_roofline(roofline: Roofline, ax: Any = None, *, dark: bool = False) -> Any:
+def plot_roofline(roofline: Roofline, ax: Any = None, *, dark: bool | None = False) -> Any:
     """Draw the rungs below the roofs of memory and multiply-add units."""
     with style(dark) as palette:
         ax = axes_of(ax, 9, 5.6)
@@ -110,21 +112,9 @@ def plot_roofline(roofline: Roofline, ax: Any = None, *, dark: bool = False) -> 
         least = min(point.flop_per_byte for point in roofline.points) / 2
         most = 16 * max(*(point.flop_per_byte for point in roofline.points), roofline.peak / memory)
         across = np.geomspace(least, most, 400)
-        for i, (_, bandwidth) in enumerate(roofline.bandwidths):
-            line, width = ("-", 1.5) if i == 0 else ("--", 1.0)
-            ax.plot(
-                across,
-                np.minimum(across * bandwidth, roofline.peak),
-                line,
-                color=palette.text,
-                linewidth=width,
-            )
+        _draw_roofline(ax, roofline, across, palette)
         _name_roofs(ax, roofline, least, most, palette)
-        colours = rung_colours(palette, "matmul")
-        for point in roofline.points:
-            colour = colours.get(point.variant, palette.faint)
-            ax.plot(point.flop_per_byte, point.tflop_per_s, "o", color=colour, markersize=8)
-        _name_points(ax, roofline, palette)
+        _name_points(ax, roofline, across, palette)
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlim(least, most)
@@ -170,25 +160,70 @@ def _name_roofs(ax: Any, roofline: Roofline, least: float, most: float, palette:
         )
 
 
-def _name_points(ax: Any, roofline: Roofline, palette: Palette) -> None:
-    """Write names above the points or, where points are close, in a column to the right of them."""
+def _draw_roofline(ax: Any, roofline: Roofline, across: np.ndarray, palette: Palette) -> None:
+    """Draw roofs and points, without names."""
+    for i, (_, bandwidth) in enumerate(roofline.bandwidths):
+        line, width = ("-", 1.5) if i == 0 else ("--", 1.0)
+        roof = np.minimum(across * bandwidth, roofline.peak)
+        ax.plot(across, roof, line, color=palette.text, linewidth=width)
+    colours = rung_colours(palette, "matmul")
+    for point in roofline.points:
+        colour = colours.get(point.variant, palette.faint)
+        ax.plot(point.flop_per_byte, point.tflop_per_s, "o", color=colour, markersize=8)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+
+
+def _name_points(ax: Any, roofline: Roofline, across: np.ndarray, palette: Palette) -> None:
+    """Write names above the points or, where points are close, in an inset that magnifies them."""
     known = matmul_labels()
-    small: dict[str, Any] = {"textcoords": "data", "va": "center", "fontsize": "small", "color": palette.text}
-    crowd = [point for point in roofline.points if point.flop_per_byte >= _CROWD]
+    fastest = max(point.tflop_per_s for point in roofline.points)
+    crowd = [point for point in roofline.points if point.tflop_per_s >= _CROWD * fastest]
+    crowd = crowd if len(crowd) > 1 else []
     for point in roofline.points:
         if point not in crowd:
             at = point.flop_per_byte, point.tflop_per_s
-            ax.annotate(point.variant, at, (at[0], 1.35 * at[1]), ha="center", **small)
-    if not crowd:
-        return
-    highest = float(np.log(0.85 * min(roofline.peak, roofline.vendor or roofline.peak)))
-    places = spread_labels([float(np.log(point.tflop_per_s)) for point in crowd], np.log(1.17), highest)
-    column = 1.5 * max(point.flop_per_byte for point in crowd)
+            small: dict[str, Any] = {
+                "textcoords": "offset points",
+                "fontsize": "small",
+                "color": palette.text,
+            }
+            if point.flop_per_byte < 1:
+                ax.annotate(point.variant, at, (0, 9), ha="center", **small)
+            else:
+                name = f"{point.variant}  {known.get(point.variant, '')}"
+                ax.annotate(name, at, (8, 0), ha="left", va="center", **small)
+    if crowd:
+        _draw_inset(ax, roofline, crowd, across, palette)
+
+
+def _draw_inset(
+    ax: Any, roofline: Roofline, crowd: list[Point], across: np.ndarray, palette: Palette
+) -> None:
+    from matplotlib.ticker import NullFormatter, ScalarFormatter
+
+    known = matmul_labels()
+    inset = ax.inset_axes((0.5, 0.09, 0.48, 0.42))
+    _draw_roofline(inset, roofline, across, palette)
+    slowest, furthest = (min(p.tflop_per_s for p in crowd), max(p.flop_per_byte for p in crowd))
+    inset.set_xlim(min(p.flop_per_byte for p in crowd) / 1.15, 4.5 * furthest)
+    inset.set_ylim(slowest / 1.15, 1.08 * roofline.peak)
+    low, high = (float(np.log(limit)) for limit in inset.get_ylim())
+    speeds = [float(np.log(point.tflop_per_s)) for point in crowd]
+    places = spread_labels(speeds, 0.12 * (high - low), high - 0.12 * (high - low))
     line = {"arrowstyle": "-", "color": palette.faint, "linewidth": 0.6, "relpos": (0, 0.5)}
+    small: dict[str, Any] = {"textcoords": "data", "va": "center", "fontsize": "small", "color": palette.text}
     for point, place in zip(crowd, places, strict=True):
         name = f"{point.variant}  {known.get(point.variant, '')}"
         at = point.flop_per_byte, point.tflop_per_s
-        ax.annotate(name, at, (column, np.exp(place)), arrowprops=line, **small)
+        inset.annotate(name, at, (1.25 * furthest, np.exp(place)), arrowprops=line, **small)
+    for axis, ticks in ((inset.xaxis, (20, 30)), (inset.yaxis, (30, 40, 50, 60))):
+        axis.set_ticks(ticks)
+        axis.set_major_formatter(ScalarFormatter())
+        axis.set_minor_formatter(NullFormatter())
+        axis.set_tick_params(labelsize="small")
+    inset.grid(linewidth=0.4)
+    ax.indicate_inset_zoom(inset, edgecolor=palette.faint)
 
 
 # Who works on what
@@ -196,7 +231,7 @@ def _name_points(ax: Any, roofline: Roofline, palette: Palette) -> None:
 _OTHERS, _LATER, _BLOCK, _WARP, _THREAD = range(5)
 
 
-def plot_tiles(tiles: Tiles, ax: Any = None, *, dark: bool = False, legend: bool = True) -> Any:
+def plot_tiles(tiles: Tiles, ax: Any = None, *, dark: bool | None = False, legend: bool = True) -> Any:
     """Draw A, B above C, and C: the elements that a block, one of its warps and one of its threads use."""
     with style(dark) as palette:
         from matplotlib.colors import ListedColormap
@@ -215,9 +250,9 @@ def plot_tiles(tiles: Tiles, ax: Any = None, *, dark: bool = False, legend: bool
             ax.imshow(panels[name], cmap=cmap, vmin=-0.5, vmax=4.5, extent=extent, interpolation="nearest")
             ax.text(left + wide / 2, top - 0.01 * rows, name, ha="center", va="bottom", color=palette.text)
         for row in range(0, rows + 1, tiles.rows):
-            ax.plot([0, columns], [row, row], color=palette.background, linewidth=1.2)
+            ax.plot([0, columns], [row, row], color=palette.gap, linewidth=1.2)
         for column in range(0, columns + 1, tiles.columns):
-            ax.plot([column, column], [0, rows], color=palette.background, linewidth=1.2)
+            ax.plot([column, column], [0, rows], color=palette.gap, linewidth=1.2)
         ax.set_xlim(-gap - depth - 1, columns + 1)
         ax.set_ylim(rows + 1, -gap - depth - 0.09 * rows)
         ax.set_aspect("equal")
@@ -268,18 +303,13 @@ def _panels(tiles: Tiles) -> dict[str, np.ndarray]:
     }
 
 
-def _tile_colours(palette: Palette) -> list[Any]:
-    from matplotlib.colors import to_rgb
-
-    def mixed(colour: str, share: float) -> tuple[float, ...]:
-        pairs = zip(to_rgb(colour), to_rgb(palette.background), strict=True)
-        return tuple(share * over + (1 - share) * under for over, under in pairs)
-
+def _tile_colours(palette: Palette) -> list[str]:
     blue, orange = palette.series[0], palette.series[1]
-    return [palette.idle, mixed(blue, 0.22), mixed(blue, 0.5), orange, palette.text]
+    pale, medium = (blend(blue, palette.background, share) for share in (0.22, 0.5))
+    return [palette.idle, pale, medium, orange, palette.text if palette.opaque else _THREAD_ON_BOTH]
 
 
-def plot_flow(flow: Flow, ax: Any = None, *, dark: bool = False) -> Any:
+def plot_flow(flow: Flow, ax: Any = None, *, dark: bool | None = False) -> Any:
     """Draw the bytes between memories per multiply-add."""
     with style(dark) as palette:
         from matplotlib.patches import FancyBboxPatch

@@ -1,4 +1,4 @@
-"""Charts with matplotlib, for a light or a dark background."""
+"""Charts with matplotlib, for a light background, a dark one, or both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gpureduce._bench.groups import GROUPS, before, group_by_role, representative, select, spread_labels
 from gpureduce._bench.labels import variant_labels
 from gpureduce._device.variants import AUTO, variants
-from gpureduce._profiles.palette import DARK, LIGHT, Palette
+from gpureduce._profiles.palette import LIGHT, Palette, palette_of
 from gpureduce._rules.files import create_file
 
 if TYPE_CHECKING:
@@ -24,29 +24,35 @@ _MARKERS = "osD^v<>ph*XP"
 
 
 def blend(colour: str, background: str, share: float = 0.4) -> str:
-    """Return a colour with opacity `share` over a background."""
+    """Return a colour with opacity `share` over a background; a transparent background shows through."""
+    if len(background) > len("#rrggbb"):
+        return f"{colour}{round(255 * share):02x}"
     parts = zip(*(bytes.fromhex(each[1:]) for each in (colour, background)), strict=True)
     return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in parts)
 
 
 @contextmanager
-def style(dark: bool = False) -> Iterator[Palette]:
-    """Set matplotlib's colours for one background; text in SVG remains text."""
+def style(dark: bool | None = False) -> Iterator[Palette]:
+    """Set matplotlib's colours for a background; text in SVG remains text."""
     try:
         import matplotlib as mpl
     except ModuleNotFoundError as error:
         raise ImportError("charts need matplotlib: pip install 'gpureduce[plot]'") from error
-    palette = DARK if dark else LIGHT
+    palette = palette_of(dark)
     colours = dict.fromkeys(["text.color", "axes.labelcolor", "xtick.color", "ytick.color"], palette.text)
     backgrounds = dict.fromkeys(
         ["figure.facecolor", "axes.facecolor", "savefig.facecolor"], palette.background
     )
+    if not palette.opaque:
+        # Only saved figures are transparent: Jupyter puts a white box behind a transparent figure.
+        backgrounds["figure.facecolor"] = "#ffffff"
     lines = dict.fromkeys(["axes.edgecolor", "grid.color", "legend.edgecolor"], palette.grid)
     settings = {
         **colours,
         **backgrounds,
         **lines,
         "legend.facecolor": palette.background,
+        "legend.frameon": palette.opaque,
         "axes.prop_cycle": mpl.cycler(color=palette.series),
         "axes.spines.top": False,
         "axes.spines.right": False,
@@ -180,7 +186,7 @@ class Measured(Protocol):
 
 
 def plot_result(
-    result: Measured, kind: str | None, ax: Any, dark: bool, asked: str | Iterable[str] | None
+    result: Measured, kind: str | None, ax: Any, dark: bool | None, asked: str | Iterable[str] | None
 ) -> Any:
     """Draw a chart, as `BenchResult.plot`."""
     kinds = {"speedup": _speedup, "bandwidth": _bandwidth, "counts": _counts}
@@ -239,7 +245,7 @@ def rung_colours(palette: Palette, ladder: str = "reduction") -> dict[str, Any]:
     from matplotlib import colormaps
 
     rungs = [record.name for record in variants(ladder) if record.role == "rung"]
-    low, high = (0.0, 0.85) if palette is LIGHT else (0.3, 1.0)
+    low, high = (0.0, 0.85) if palette is LIGHT else (0.3, 1.0) if palette.opaque else (0.2, 0.85)
     at = [low + (high - low) * i / max(1, len(rungs) - 1) for i in range(len(rungs))]
     return {name: colormaps["viridis"](place) for name, place in zip(rungs, at, strict=True)}
 
@@ -294,13 +300,13 @@ def _bandwidth(result: Measured, ax: Any, palette: Palette, asked: str | Iterabl
 # What a variant does
 
 
-def plot_timeline(timeline: Timeline, ax: Any = None, *, dark: bool = False) -> Any:
+def plot_timeline(timeline: Timeline, ax: Any = None, *, dark: bool | None = False) -> Any:
     """Draw `Timeline.plot` with the colours of the other charts around it."""
     with style(dark):
         return timeline.plot(axes_of(ax, 9, 1.2 + 0.25 * len(timeline.states)), dark=dark)
 
 
-def plot_tree(tree: Addition, ax: Any = None, *, dark: bool = False) -> Any:
+def plot_tree(tree: Addition, ax: Any = None, *, dark: bool | None = False) -> Any:
     """Draw a tree of additions: elements at the bottom, each sum above its first element."""
     with style(dark) as palette:
         ax = axes_of(ax, 9, 3.2)
@@ -329,7 +335,9 @@ PIPES = {
 }
 
 
-def plot_pipes(rows: list[dict], published: dict[str, float], ax: Any = None, *, dark: bool = False) -> Any:
+def plot_pipes(
+    rows: list[dict], published: dict[str, float], ax: Any = None, *, dark: bool | None = False
+) -> Any:
     """Draw the utilization of memory units by rung, in percent of their peaks.
 
     `rows` are those of results/pipes_h200.json, `published` percentages by rung.
@@ -344,6 +352,7 @@ def plot_pipes(rows: list[dict], published: dict[str, float], ax: Any = None, *,
         label = "published for an A100 as bandwidth"
         ax.plot(*zip(*theirs, strict=True), color=palette.text, linestyle="--", marker="x", label=label)
         ax.set_ylim(0, 100)
+        ax.set_xlabel("rung")
         ax.set_ylabel("% of the unit's peak")
         ax.grid(axis="y", linewidth=0.6)
         ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)

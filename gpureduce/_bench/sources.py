@@ -23,12 +23,17 @@ def _header(name: str) -> str:
     return (KERNEL_DIR / "src" / "include" / name).read_text("utf-8")
 
 
-def with_headers(variant: str) -> str:
-    """Return the source of a variant, followed by the headers that it is the first rung to include."""
+def new_headers(variant: str) -> str:
+    """Return the headers that a variant is the first rung to include, or an empty text."""
     own, earlier = source(variant), set[str]()
     for record in variants("reduction"):
         if record.name == variant:
             break
         if record.role == "rung":
             earlier.update(_included(source(record.name)))
-    return "\n".join([own, *(_header(name) for name in _included(own) if name not in earlier)])
+    return "\n".join(_header(name) for name in _included(own) if name not in earlier)
+
+
+def with_headers(variant: str) -> str:
+    """Return the source of a variant, followed by the headers that it is the first rung to include."""
+    return "\n".join(each for each in (source(variant), new_headers(variant)) if each)

@@ -1,4 +1,4 @@
-"""Colours of all charts, for light and dark backgrounds."""
+"""Colours of all charts, for light backgrounds, dark ones, and both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours for one background; colour-blind readers can distinguish the series (after Okabe and Ito).
+    """Colours for a background; colour-blind readers can distinguish the series (after Okabe and Ito).
 
     `conflicts` are for bank conflicts of up to 2, 4, 8, 16 and 32 ways, with increasing contrast.
     """
@@ -24,6 +24,16 @@ class Palette:
     def lanes(self) -> tuple[str, ...]:
         """Colours of thread activities: `KINDS` of `gpureduce._profiles.timeline`."""
         return (self.idle, self.series[0], *self.conflicts)
+
+    @property
+    def opaque(self) -> bool:
+        """Whether charts have a background of their own."""
+        return len(self.background) == len("#rrggbb")
+
+    @property
+    def gap(self) -> str:
+        """The colour of lines between areas."""
+        return self.background if self.opaque else self.text
 
     @property
     def libraries(self) -> dict[str, str]:
@@ -51,3 +61,18 @@ DARK = Palette(
     "#21262d",
     ("#8a5a10", "#b97a12", "#e69f00", "#f7c95c", "#fff1c2"),
 )
+# For pages that may be light or dark, such as notebooks: no background; colours differ from white and black.
+BOTH = Palette(
+    "#80808000",
+    "#717882",
+    "#7a828c",
+    "#8b949e55",
+    ("#2a86c8", "#dd6b1a", "#159a75", "#b45fa6"),
+    "#80808038",
+    ("#e9b949", "#e58a2f", "#d9541e", "#b02a5b", "#7a2fa0"),
+)
+
+
+def palette_of(dark: bool | None) -> Palette:
+    """Return the colours for a dark background, a light one (False), or both (None)."""
+    return BOTH if dark is None else DARK if dark else LIGHT

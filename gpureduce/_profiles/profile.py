@@ -209,13 +209,15 @@ class Profile(WithArrays):
             return text.annotated(self, None, predicated, width)
         return text.annotated(self, self._known_file(file), predicated, width)
 
-    def compare(self, other: Profile) -> Comparison:
+    def compare(self, other: Profile, names: tuple[str, str] | None = None) -> Comparison:
         """Compare this profile with another one.
 
         Parameters
         ----------
         other : Profile
             Profile to compare with.
+        names : (str, str), optional
+            Names of this profile and of the other one in tables. Default: the variants, or the kernels.
 
         Returns
         -------
@@ -224,7 +226,13 @@ class Profile(WithArrays):
         """
         if not isinstance(other, Profile):
             raise TypeError(f"other: expected Profile, got {type(other).__name__}")
-        return Comparison(self, other)
+        if names is None:
+            return Comparison(self, other, text.side_names(self, other))
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise TypeError(f"names: expected two strings, got {names!r}")
+        if len(names) != 2:
+            raise ValueError(f"names: expected two strings, got {len(names)}")
+        return Comparison(self, other, (names[0], names[1]))
 
     def timeline(self, block: int = 0, kernel: int = 0) -> Timeline:
         """Return what each thread of a block did between barriers.
@@ -355,12 +363,15 @@ class Comparison:
     >>> compared = strided.compare(sequential)
     >>> dict((name, (left, right)) for name, left, right in compared.rows())["bank conflicts"]
     (1785, 0)
+    >>> str(strided.compare(sequential, ("before", "after"))).splitlines()[2].split()
+    ['before', 'after']
     >>> [pair.left.number for pair in compared.sources().pairs if pair.left and not pair.same]
     [24, 25, 26, 27, 34]
     """
 
     left: Profile
     right: Profile
+    names: tuple[str, str]
 
     def rows(self) -> list[tuple[str, float, float]]:
         """Return the compared quantities: name, left value, right value."""
@@ -376,12 +387,12 @@ class Comparison:
         """
         from gpureduce._profiles.side_by_side import SideBySide
 
-        return SideBySide(self.left, self.right)
+        return SideBySide(self.left, self.right, self.names)
 
     def __str__(self) -> str:
-        return text.comparison_table(self.left, self.right)
+        return text.comparison_table(self.left, self.right, self.names)
 
     def _repr_html_(self) -> str:
         from gpureduce._profiles.html import comparison_html
 
-        return comparison_html(self.left, self.right)
+        return comparison_html(self.left, self.right, self.names)

@@ -47,6 +47,7 @@ class SideBySide:
 
     left: ProfileView
     right: ProfileView
+    names: tuple[str, str]
 
     @cached_property
     def pairs(self) -> list[AlignedLine]:
@@ -57,11 +58,6 @@ class SideBySide:
     def sides(self) -> tuple[ProfileView, ProfileView]:
         """The two profiles."""
         return self.left, self.right
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the two profiles."""
-        return [side.variant or name for side, name in zip(self.sides, ("left", "right"), strict=True)]
 
     @property
     def columns(self) -> list[Column]:

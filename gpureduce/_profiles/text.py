@@ -211,6 +211,11 @@ def _short(large: re.Match[str]) -> str:
     return f"{digits}{'kMGTPE'[len(groups) - 2]}"
 
 
+def shortened(cell: str) -> str:
+    """Return a cell of the margin with its large numbers shortened."""
+    return _LARGE.sub(_short, cell)
+
+
 def _margins(columns: list[Column], cells: list[list[str]], brief: bool) -> tuple[list[str], list[str]]:
     """Return the heading, of one or two lines, and the margin of each source line."""
     apart = "  "
@@ -219,7 +224,7 @@ def _margins(columns: list[Column], cells: list[list[str]], brief: bool) -> tupl
         apart = " "
         parts = [_HEADS.get(column.name) or column.name.split(" ", 1) for column in columns]
         heads = [[part[i] for part in parts] for i in range(2)]
-        cells = [[_LARGE.sub(_short, cell).replace(" / ", "/") for cell in row] for row in cells]
+        cells = [[shortened(cell).replace(" / ", "/") for cell in row] for row in cells]
     widths = [max(map(len, column)) for column in zip(*heads, *cells, strict=True)]
     lines = [
         apart.join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
@@ -356,8 +361,20 @@ def ratio(left: float, right: float) -> str:
     return f"{right / left:.3g}x" if left else ""
 
 
-def comparison_table(left: ProfileView, right: ProfileView) -> str:
+def side_names(left: ProfileView, right: ProfileView) -> tuple[str, str]:
+    """Return names of two profiles: variants or kernels, with the side if they are equal."""
+    sides = ("left", "right")
+    names = [
+        side.variant or (side.kernels[0].name.partition("(")[0] if side.kernels else "")
+        for side in (left, right)
+    ]
+    if names[0] != names[1]:
+        return names[0] or sides[0], names[1] or sides[1]
+    return sides if not names[0] else (f"{names[0]}, left", f"{names[1]}, right")
+
+
+def comparison_table(left: ProfileView, right: ProfileView, names: tuple[str, str]) -> str:
     """Return two profiles as a table."""
-    head = ("", left.variant or "left", right.variant or "right", "")
+    head = ("", *names, "")
     rows = [(name, _figure(a), _figure(b), ratio(a, b)) for name, a, b in comparison_rows(left, right)]
     return "\n".join([left.title, right.title, *_table([head, *rows])])

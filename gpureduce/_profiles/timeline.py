@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpureduce._profiles.palette import DARK, LIGHT
+from gpureduce._profiles.palette import LIGHT, palette_of
 from gpureduce._rules.equality import WithArrays
 
 _WORKED, _CONFLICTED, _WAYS = 1, 2, 2
@@ -91,15 +91,15 @@ class Timeline(WithArrays):
         working = self.active[number, start : start + each]
         return "#" if working.all() else "+" if working.any() else "."
 
-    def plot(self, ax: Any = None, *, dark: bool = False) -> Any:
+    def plot(self, ax: Any = None, *, dark: bool | None = False) -> Any:
         """Draw threads by rounds, coloured by activity and degree of bank conflicts.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Axes to draw on. Default: a new figure.
-        dark : bool
-            Whether to use colours for a dark background.
+        dark : bool or None
+            Whether to use colours for a dark background; None: colours for both.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class Timeline(WithArrays):
             from matplotlib.patches import Patch
         except ModuleNotFoundError as error:
             raise ImportError("Timeline.plot needs matplotlib: pip install matplotlib") from error
-        palette = DARK if dark else LIGHT
+        palette = palette_of(dark)
         rounds, threads = self.states.shape
         if ax is None:
             _, ax = plt.subplots(figsize=(9, 1.2 + 0.25 * rounds), layout="constrained")

@@ -1,6 +1,7 @@
 """The notebooks are committed with the outputs of a run, which their code still gives."""
 
 import base64
+import io
 import json
 import re
 import struct
@@ -131,3 +132,64 @@ def test_every_rung_has_its_place(name, ladder):
         assert cells[place - 1].source.startswith(f"### {rung}\n") and len(cells[place - 1].source) > 90
         said = json.dumps([output.get("data", {}) for output in cells[place].outputs])
         assert re.search(r"\bus\b|\(us\)", said) and "sectors" in said and "over" in said
+
+
+@every_notebook
+def test_code_that_only_helps_is_hidden(name):
+    """Imports and definitions are folded in JupyterLab; parameters and calls are open."""
+    cells = [cell for cell in committed(name).cells if cell.cell_type == "code"]
+    for cell in cells:
+        helps = re.search(r"^(def|import|from) ", cell.source, re.MULTILINE) is not None
+        assert cell.metadata.get("jupyter", {}).get("source_hidden", False) == helps, cell.source[:60]
+    assert "parameters" in cells[0].metadata.tags and "DARK = None" in cells[0].source
+
+
+@every_notebook
+def test_figures_have_no_background_and_name_their_axes(name):
+    """So that pages may be light or dark; the pictures of tiles and bytes have no axes."""
+    image = pytest.importorskip("PIL.Image")
+    for svg, png in pictures_of(committed(name)):
+        corner = image.open(io.BytesIO(base64.b64decode(png))).convert("RGBA").getpixel((0, 0))
+        assert corner[3] == 0, corner
+        drawn = " ".join(texts_of(svg))
+        words = (
+            "rung",
+            "element",
+            "elements",
+            "thread",
+            "row",
+            "FLOP",
+            "order of blocks",
+            "bit of",
+            "speed-up",
+        )
+        assert (
+            any(word in drawn for word in words) or "bytes that threads request" in drawn or "per " in drawn
+        )
+    text = json.dumps([output.get("metadata", {}) for output in make_notebooks.outputs(committed(name))])
+    assert "needs_background" not in text
+
+
+@pytest.mark.parametrize("name", LADDERS)
+def test_the_source_with_counters_is_a_coloured_table(name):
+    for cell in committed(name).cells:
+        if cell.cell_type == "code" and cell.source.startswith('show("'):
+            pages = [
+                output.data["text/html"] for output in cell.outputs if "text/html" in output.get("data", {})
+            ]
+            assert any("rgba(251,146,60" in page and "CUDA C++" in page for page in pages), cell.source
+
+
+def test_the_picture_of_v1_shows_conflicts_of_all_degrees():
+    (cell,) = (cell for cell in committed("ladder.ipynb").cells if cell.source == 'show("v1")')
+    (svg,) = (output.data[SVG] for output in cell.outputs if SVG in output.get("data", {}))
+    assert {f"{ways}-way bank conflict" for ways in (2, 4, 8)} <= set(texts_of(svg))
+
+
+def test_pictures_of_halos_have_one_scale():
+    for cell in committed("conv.ipynb").cells:
+        for svg in (output.data[SVG] for output in cell.get("outputs", []) if SVG in output.get("data", {})):
+            said = texts_of(svg)
+            if "loads per element" in said:
+                assert [text for text in said if text in ("1", "64")][-2:] == ["1", "64"]
+                assert {"column of the image", "row"} <= set(said)

@@ -37,7 +37,8 @@ __global__ void chase(const uint32_t *chain, uint32_t words, int warm_up, uint32
     *cycles = static_cast<float>(clock64() - start) / STEPS;
 }
 
-// Each lane reads words that lie `stride` apart, so that `stride` lanes share a bank.
+// Each lane reads words that lie `stride` apart, so that `stride` lanes share a bank. Loads are volatile, as
+// ptxas would do the same load once.
 __global__ void __launch_bounds__(1024) strided(int rounds, int stride, float *out) {
     __shared__ float words[32 * 32];
     words[threadIdx.x] = threadIdx.x;
@@ -47,7 +48,7 @@ __global__ void __launch_bounds__(1024) strided(int rounds, int stride, float *o
     float sum = 0, value;
 #pragma unroll 32
     for (int i = 0; i < rounds; ++i) {
-        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address));
+        asm volatile("ld.volatile.shared.f32 %0, [%1];" : "=f"(value) : "r"(address));
         sum += value;
     }
     if (sum == 0.5f) // never; so that the loads are needed
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(1024) read_shared(int rounds, float *out) {
 #pragma unroll 32
     for (int i = 0; i < rounds; ++i) {
         float4 v;
-        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+        asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                      : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
                      : "r"(address));
         sum += v.x;

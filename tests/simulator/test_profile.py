@@ -315,22 +315,23 @@ def test_instructions_as_predicated_are_asked_for():
 def test_heat_is_of_each_column():
     """In v1 the line of the conflicts glows, and the `for` in the column of instructions alone."""
     found = gpureduce.profile(4096, "v1")
-    rows = re.findall("<tr>(.*?)</tr>", found._repr_html_())
+    rows = re.findall("<tr>(.*?)</tr>", found._repr_html_().replace("&nbsp;", " "))
     head = re.findall("<th[^>]*>(.*?)</th>", rows[0])
 
     def heats(words):
         (row,) = (row for row in rows if words in row)
-        cells = re.findall(r'<td(?: style="([^"]*)")?>', row)
+        cells = re.findall(r'<td(?: align="right")?(?: style="([^"]*)")?(?: title="[^"]*")?>', row)
         shades = [re.search(r"rgba\(.*,([\d.]+)\)", style) for style in cells]
         return {name: float(shade[1]) if shade else 0 for name, shade in zip(head, shades, strict=True)}
 
     loop, conflicts = heats("for (unsigned stride"), heats("slots[left] = ")
     assert loop["warp instr."] == conflicts["conflicts"] == conflicts["shared / ideal"] == 0.7
     assert 0 < conflicts["warp instr."] < 0.7 and loop["conflicts"] == 0
-    assert conflicts[found.file] == 0.7 and loop[found.file] == 0
+    assert conflicts["CUDA C++"] == 0.7 and loop["CUDA C++"] == 0
+    assert found.file in found._repr_html_()
     assert heats("x = Op::combine(x, in[i])")["sectors / ideal"] == 0.7
     naive = gpureduce.profile((64, 64, 32), "m0", races=False)._repr_html_()
-    (row,) = (row for row in re.findall("<tr>(.*?)</tr>", naive) if "0.70" in row.split("<td")[-1])
+    (row,) = (row for row in re.findall("<tr>(.*?)</tr>", naive) if "0.70" in "".join(row.split("<td")[2:3]))
     assert "a[row * k + i]" in row or "multiply_add" in row  # where sectors are fetched in vain
 
 
@@ -350,6 +351,20 @@ def test_html(tmp_path):
     assert page.count("<tr>") == page.count("</tr>") == 1 + len(gpureduce.source("v4_published").splitlines())
     assert "&lt;cstdint&gt;" in page and "__syncwarp is missing" in page
     assert "v2" in found.compare(gpureduce.profile(4096, "v2"))._repr_html_()
+
+
+def test_both_sides_of_a_comparison_have_names():
+    small, large = (gpureduce.profile(n, "v1") for n in (100, 4096))
+    mine = gpureduce.simulate("__global__ void mine() {}", "mine", 1, 32, [])
+    assert small.compare(large).names == ("v1, left", "v1, right")
+    assert small.compare(mine).names == ("v1", "mine")
+    named = small.compare(large, names=("100 elements", "4,096 elements"))
+    for shown in (str(named), str(named.sources()), named._repr_html_(), named.sources()._repr_html_()):
+        assert "100 elements" in shown and "4,096 elements" in shown
+    with pytest.raises(TypeError, match="names: expected two strings"):
+        small.compare(large, names="ab")
+    with pytest.raises(ValueError, match="names: expected two strings, got 3"):
+        small.compare(large, names=("a", "b", "c"))
 
 
 def test_a_timeline_is_a_picture_that_any_notebook_shows():

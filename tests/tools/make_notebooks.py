@@ -140,8 +140,9 @@ def smaller(png: str) -> str:
     from PIL import Image
 
     written = io.BytesIO()
-    picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
-    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(written, "PNG", optimize=True)
+    picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGBA")
+    method = Image.Quantize.FASTOCTREE  # the one that keeps a transparent background
+    picture.quantize(COLOURS, method, dither=Image.Dither.NONE).save(written, "PNG", optimize=True)
     return base64.b64encode(written.getvalue()).decode()
 
 
