@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce._jax import jax, targets
+from gpureduce._jax.partitioning import partitioned
 from gpureduce._order.methods import Interpolation, known_interpolation
 from gpureduce._order.row_view import ALONE, BETWEEN, MIDDLE, RESULTS, interpolation_fields
 from gpureduce._rules import arguments as rules
@@ -51,8 +52,7 @@ def _select(elements: Any, at: Interpolation, mean: int) -> Any:
 def _line_quantiles(quantiles: Quantiles) -> Callable[[Any], Any]:
     """Return the function of (lines, length) that returns quantiles, a row for each."""
 
-    @jax.custom_batching.custom_vmap
-    def of_lines(elements: Any) -> Any:
+    def of_shard(elements: Any) -> Any:
         at, mean = _position(quantiles, elements.shape[1])
         parts = [slice(i, i + RESULTS) for i in range(0, len(at.lower), RESULTS)]
         weights = [None if at.weight is None else at.weight[part] for part in parts]
@@ -61,6 +61,8 @@ def _line_quantiles(quantiles: Quantiles) -> Callable[[Any], Any]:
             for part, weight in zip(parts, weights, strict=True)
         ]
         return each[0] if len(each) == 1 else jnp.concatenate(each)
+
+    of_lines = jax.custom_batching.custom_vmap(partitioned(of_shard, "l n -> q l", "n"))
 
     @of_lines.def_vmap
     def batched(size: int, _: Any, elements: Any) -> tuple[Any, bool]:
@@ -114,8 +116,7 @@ def quantiles(of: Quantiles, axes: tuple[int, ...]) -> Callable[[Any], Any]:
 def _line_topk(k: int, largest: bool) -> Callable[[Any], Any]:
     """Return the function of (lines, length) that returns the first k elements and their indices."""
 
-    @jax.custom_batching.custom_vmap
-    def of_lines(elements: Any) -> Any:
+    def of_shard(elements: Any) -> Any:
         shape = (elements.shape[0], k)
         described = [
             jax.ShapeDtypeStruct(shape, elements.dtype),
@@ -123,6 +124,8 @@ def _line_topk(k: int, largest: bool) -> Callable[[Any], Any]:
         ]
         values, indices = targets.call("topk", [elements], described, k=k, largest=int(largest))
         return values, targets.low_words(indices, shape)
+
+    of_lines = jax.custom_batching.custom_vmap(partitioned(of_shard, "l n -> l k, l k", "n"))
 
     @of_lines.def_vmap
     def batched(size: int, _: Any, elements: Any) -> tuple[Any, Any]:

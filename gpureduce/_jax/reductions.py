@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce._jax import jax, targets
+from gpureduce._jax.partitioning import partitioned
 from gpureduce._rules import arguments as rules
 
 jnp = jax.numpy
@@ -38,13 +39,14 @@ def _result(op: str, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
 def _lines_reducer(op: str, exact: bool, parameter: int) -> Callable[[Any], Any]:
     """Return the function of (lines, length, inner) that reduces the middle axis."""
 
-    @jax.custom_batching.custom_vmap
-    def reduce_lines(elements: Any) -> Any:
+    def reduce_shard(elements: Any) -> Any:
         lines, _, inner = elements.shape
         described = _result(op, np.dtype(elements.dtype), (lines, inner))
         attributes: dict[str, targets.Attribute] = {"op": op, "exact": int(exact), "parameter": parameter}
         (result,) = targets.call("reduce", [elements], [described], **attributes)
         return targets.low_words(result, (lines, inner))
+
+    reduce_lines = jax.custom_batching.custom_vmap(partitioned(reduce_shard, "l n i -> l i", "n"))
 
     @reduce_lines.def_vmap
     def batched(size: int, _: Any, elements: Any) -> tuple[Any, bool]:
@@ -58,11 +60,12 @@ def _lines_reducer(op: str, exact: bool, parameter: int) -> Callable[[Any], Any]
 def _lines_scanner(op: str) -> Callable[[Any], Any]:
     """Return the function of (lines, length, inner) that scans the middle axis."""
 
-    @jax.custom_batching.custom_vmap
-    def scan_lines(elements: Any) -> Any:
+    def scan_shard(elements: Any) -> Any:
         described = _result(op, np.dtype(elements.dtype), (elements.size,))
         (result,) = targets.call("scan", [elements], [described], op=op)
         return targets.low_words(result, (elements.size,)).reshape(elements.shape)
+
+    scan_lines = jax.custom_batching.custom_vmap(partitioned(scan_shard, "l n i -> l n i", "n"))
 
     @scan_lines.def_vmap
     def batched(size: int, _: Any, elements: Any) -> tuple[Any, bool]:

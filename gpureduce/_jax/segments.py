@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpureduce._jax import jax, targets
+from gpureduce._jax.partitioning import partitioned
 
 jnp = jax.numpy
 
@@ -19,12 +20,13 @@ jnp = jax.numpy
 def _line_sums(groups: int) -> Callable[[Any, Any], Any]:
     """Return the function of (lines, length, inner) and (length,) that adds up rows by label."""
 
-    @jax.custom_batching.custom_vmap
-    def sums(elements: Any, labels: Any) -> Any:
+    def sums_of_shard(elements: Any, labels: Any) -> Any:
         lines, _, inner = elements.shape
         described = jax.ShapeDtypeStruct((lines, groups, inner), elements.dtype)
         (result,) = targets.call("groups", [elements, labels], [described], op="sum")
         return result
+
+    sums = jax.custom_batching.custom_vmap(partitioned(sums_of_shard, "l n i, n -> l g i", "n"))
 
     @sums.def_vmap
     def batched(size: int, in_batched: Any, elements: Any, labels: Any) -> tuple[Any, bool]:

@@ -301,7 +301,7 @@ def test_other_arrays_are_left_alone():
 
 
 def test_shards(device):
-    """Two devices of the CPU: each reduces its rows, and nothing is gathered."""
+    """Two devices of the CPU: each reduces its shard, and nothing is gathered unless the reduced axis is."""
     if device != "sim":
         pytest.skip("devices of the CPU")
     code = """
@@ -318,6 +318,24 @@ x = jax.device_put(jnp.arange(80.0).reshape(8, 10), NamedSharding(mesh, P("d")))
 step = jax.jit(shard_map(lambda x: ops.sum(x, 1), mesh=mesh, in_specs=P("d"), out_specs=P("d")))
 assert "all-gather" not in step.lower(x).compile().as_text()
 assert step(x).tolist() == jnp.sum(x, 1).tolist()
+rows, columns, labels = P("d"), P(None, "d"), jnp.arange(8) % 3
+for function, spec, of_result in (
+    (lambda x: ops.sum(x, 1), rows, rows),
+    (lambda x: ops.var(x, 0), columns, rows),
+    (lambda x: ops.argmax(x, 1), rows, rows),
+    (lambda x: ops.cumsum(x, 1), rows, rows),
+    (lambda x: ops.median(x, 1), rows, rows),
+    (lambda x: ops.topk(x, 3)[1], rows, rows),
+    (lambda x: ops.segment_sum(x, labels, 3), columns, columns),
+    (jax.vmap(ops.logsumexp), rows, rows),
+    (lambda x: ops.sum(x, 0), rows, P()),
+):
+    sharded = jax.device_put(x, NamedSharding(mesh, spec))
+    compiled = jax.jit(function).lower(sharded).compile()
+    result = compiled(sharded)
+    assert ("all-gather" in compiled.as_text()) == (of_result == P())
+    assert result.sharding.is_equivalent_to(NamedSharding(mesh, of_result), result.ndim)
+    assert np.array_equal(result, function(jax.device_put(x, jax.devices()[0])))
 print(len(jax.devices()))
 """
     environment = os.environ | {
