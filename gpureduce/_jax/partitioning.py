@@ -26,7 +26,8 @@ def _axes(shapes: Any, operands: Factors, whole: str) -> dict[str, Any]:
 
 
 def _shardings(mesh: Any, arrays: Factors, axes: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(NamedSharding(mesh, PartitionSpec(*(axes.get(name) for name in names))) for names in arrays)
+    named, spec = jax.sharding.NamedSharding, jax.sharding.PartitionSpec
+    return tuple(named(mesh, spec(*(axes.get(name) for name in names))) for names in arrays)
 
 
 def partitioned(function: Callable[..., Any], rule: str, whole: str) -> Callable[..., Any]:
@@ -35,6 +36,8 @@ def partitioned(function: Callable[..., Any], rule: str, whole: str) -> Callable
     `rule` names the axes of operands and results as an einsum does, "l n i -> l i"; those in `whole` are not
     sharded.
     """
+    from jax.experimental.custom_partitioning import custom_partitioning  # no attribute of jax until then
+
     operands, results = (_parse(side) for side in rule.split("->"))
     call = custom_partitioning(lambda *arrays: function(*arrays))
 
