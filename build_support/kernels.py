@@ -56,6 +56,7 @@ FOLDERS = {
     "reduce/flat_hopper": {"_90": 90},
     "scan/lines": {"": 90},
     "normalize/lines": {"": 90},
+    "matmul/small": {"": 90},
     "exact/auto": TWICE,
 }
 # A row of rungs.def as far as its capability: name, file, after, role, backends, capability.

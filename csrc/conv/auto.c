@@ -42,6 +42,22 @@ typedef struct thread_tile {
     const char *form;
 } thread_tile;
 
+/* Returns the tile of a thread for five or seven rows of taps in NCHW; form NULL: there is none. */
+static thread_tile tall_tile_of(const gr_conv *self) {
+    enum { FIVE = 5, SEVEN = 7, STRIDES = 2 };
+    static const char *const forms[][STRIDES] = {{"_nchw_five_1", "_nchw_five_2"},
+                                                 {"_nchw_seven_1", "_nchw_seven_2"}};
+    const gr_conv_axis *height = &self->height;
+    const bool tall = (height->kernel == FIVE || height->kernel == SEVEN) && height->dilation == 1 &&
+                      height->stride <= STRIDES && self->layout == GR_CONV_NCHW;
+    return (thread_tile){
+        .rows = height->stride == 1 ? GR_CONV_DEPTHWISE_TALL_ROWS : GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2,
+        .columns = 1,
+        .filters = 1,
+        .form = tall ? forms[height->kernel == SEVEN][height->stride - 1] : NULL,
+    };
+}
+
 /* Returns the tile of a thread. In each row of the table special kernels for 3 x 3 taps with strides of 1 and
    2 follow the kernel for any taps. */
 static thread_tile thread_tile_of(const gr_conv *self) {
@@ -58,13 +74,38 @@ static thread_tile thread_tile_of(const gr_conv *self) {
     };
     const int row = self->layout == GR_CONV_NCHW ? NCHW : takes_4_channels(self) ? NHWC_4_CHANNELS : NHWC;
     const uint64_t stride = gr_conv_stride_of_3x3(self);
+    const thread_tile tall = tall_tile_of(self);
+    if (tall.form != NULL)
+        return tall;
     const bool special = stride <= 2 && (row == NCHW || (row == NHWC_4_CHANNELS && has_dense_filters(self)));
     return tiles[row][special ? stride : 0];
 }
 
-void gr_conv_depthwise(const gr_conv *self, gr_conv_job job) {
+/* Copies the filters of an image in NHWC so that those of neighbouring channels are contiguous for each tap,
+   where so many results are made that the time of the copy does not count. */
+static void transpose_filters(gr_conv *self, gr_conv_job *job) {
+    enum { MIN_RESULTS = 1 << 19 };
+    gr_conv_strides *w = &self->w.strides;
+    const uint64_t taps = gr_conv_taps(self), filters = self->groups * self->filters;
+    if (self->layout != GR_CONV_NHWC || w->outer == 1 || taps == 1 || !has_dense_filters(self) ||
+        gr_conv_output_count(self) < MIN_RESULTS)
+        return;
+    gr_matmul_view view = {.row = w->column, .column = w->outer};
+    const gr_matmul_shape shape = {taps, filters, filters};
+    const uint64_t stack[GR_MATMUL_STACKS] = {1, 1, 1, 1};
+    gr_matmul_pack_operand(&view, &shape, stack, gr_dtypes[self->dtype].item_bytes, &job->w, job->program);
+    w->outer = 1;
+    w->column = (int64_t)filters;
+    w->row = (int64_t)(self->width.kernel * filters);
+}
+
+void gr_conv_depthwise(const gr_conv *given, gr_conv_job job) {
     static const gr_conv_variant variant = {.rung = {.name = "conv_depthwise", .file = "conv_depthwise"},
                                             .threads = GR_CONV_DEPTHWISE_THREADS};
+    gr_conv plain = *given;
+    const gr_conv *self = &plain;
+    if (gr_conv_stride_of_3x3(self) == 0)
+        transpose_filters(&plain, &job);
     const gr_conv_params params = gr_conv_make_params(self);
     const thread_tile each = thread_tile_of(self);
     const uint64_t threads = self->batch * gr_ceil_div(self->height.out, each.rows) *

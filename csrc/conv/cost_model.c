@@ -13,6 +13,13 @@ static const double LAUNCH_US = 3, BYTES = 4.5e6, IM2COL_BYTES = 3.6e6, IM2COL_E
 static const double NAIVE[] = {[GR_CONV_NHWC] = 0.9e6, [GR_CONV_NCHW] = 1.5e6};
 static const double IMPLICIT_GEMM = 6.5e6, DIRECT = 11e6, DIRECT_ROWS = 29e6;
 static const double TENSOR_CORES = 30e6, TENSOR_CORES_TF32X3 = 15e6, TENSOR_CORES_HALVES = 60e6;
+/* Microseconds per element of a filter that a thread of c0, and a block of c2, take one after the other,
+   however few results there are (H100: 1,848 results of 6,272 elements 244 us; 143 blocks of 2,295 elements
+   543 us). */
+static const double NAIVE_ELEMENT_US = 0.039, IMPLICIT_GEMM_ELEMENT_US = 0.2;
+/* Microseconds of the filters' way to shared memory and of the first products of c5 to c7, which no other
+   work hides in small convolutions (H100: 1,980 results of 5 elements 8.9 us). */
+static const double TENSOR_CORES_START_US = 4;
 /* Bytes per microsecond of the transpose; results per microsecond of scattered stores in NCHW. */
 static const double TRANSPOSED_BYTES = 2.6e6, SCATTERED = 0.25e6, SCATTERED_HALVES = 0.33e6;
 
@@ -111,6 +118,16 @@ static double time_of_implicit_gemm_tma(const gr_conv *self) {
     return transpose + gr_conv_implicit_gemm_tma_time(self);
 }
 
+/* A block takes all elements of its filters, at most at the rate of a multiprocessor. */
+static double time_of_direct(const gr_conv *self) {
+    enum { ROWS = 8, COLUMNS = 64, FILTERS = 24, TOGETHER = 4 };
+    const double length = (double)gr_conv_taps(self) * round_up(self->channels, TOGETHER);
+    const double blocks =
+        (double)self->batch * (double)self->groups * (double)gr_ceil_div(self->height.out, ROWS) *
+        (double)gr_ceil_div(self->width.out, COLUMNS) * (double)gr_ceil_div(self->filters, FILTERS);
+    return fmax(blocks, gr_reference_device.multiprocessors) * ROWS * COLUMNS * FILTERS * length / DIRECT;
+}
+
 double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant) {
     const double all = (double)self->groups * (double)gr_conv_filter_length(self),
                  moved = LAUNCH_US + time_of_bytes(self);
@@ -120,11 +137,10 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
     case GR_CONV_IMPLICIT_GEMM_ASYNC: /* of a GEMM c1 is faster */
         return gr_conv_is_gemm(self) ? HUGE_VAL : moved + gr_conv_implicit_gemm_async_time(self);
     case GR_CONV_IMPLICIT_GEMM:
-        return moved + (double)gr_conv_pixels(self) * round_up(self->filters, 16) * all / IMPLICIT_GEMM;
+        return moved + fmax((double)gr_conv_pixels(self) * round_up(self->filters, 16) * all / IMPLICIT_GEMM,
+                            (double)gr_conv_filter_length(self) * IMPLICIT_GEMM_ELEMENT_US);
     case GR_CONV_DIRECT:
-        return moved + (double)self->batch * round_up(self->height.out, 8) * round_up(self->width.out, 64) *
-                           round_up(self->filters, 24) * all * round_up(self->channels, 4) /
-                           (double)self->channels / DIRECT;
+        return moved + time_of_direct(self);
     case GR_CONV_DIRECT_ROWS:
         return moved + (double)self->batch * round_up(self->height.out, 16) * round_up(self->width.out, 16) *
                            round_up(self->filters, 24) * all / DIRECT_ROWS;
@@ -133,11 +149,12 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
     case GR_CONV_SMALL_C:
         return gr_conv_is_gemm(self) ? HUGE_VAL : LAUNCH_US + gr_conv_small_c_time(self, time_of_bytes(self));
     case GR_CONV_TENSOR_CORES:
-        return gr_conv_is_gemm(self) ? HUGE_VAL : moved + time_of_tensor_cores(self, variant);
+        return gr_conv_is_gemm(self) ? HUGE_VAL
+                                     : moved + TENSOR_CORES_START_US + time_of_tensor_cores(self, variant);
     case GR_CONV_WINOGRAD: /* its error is not bounded by the terms of a result */
         return HUGE_VAL;
     default:
-        return moved +
-               (double)gr_conv_output_count(self) * (double)gr_conv_filter_length(self) / NAIVE[self->layout];
+        return moved + (double)gr_conv_filter_length(self) *
+                           fmax((double)gr_conv_output_count(self) / NAIVE[self->layout], NAIVE_ELEMENT_US);
     }
 }

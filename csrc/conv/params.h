@@ -195,6 +195,8 @@ enum {
     GR_CONV_DEPTHWISE_THREADS = 128, /* per block */
     GR_CONV_DEPTHWISE_OUTPUTS = 4,   /* results per thread: columns in NHWC, rows in NCHW */
     /* Results per thread of the kernels for 3 x 3 taps: rows and columns in NHWC, rows in NCHW. */
+    GR_CONV_DEPTHWISE_TALL_ROWS = 8, /* NCHW, with five or seven rows of taps */
+    GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2 = 4,
     GR_CONV_DEPTHWISE_3X3_ROWS = 2,
     GR_CONV_DEPTHWISE_3X3_COLUMNS = 4,
     GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2 = 2,

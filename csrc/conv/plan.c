@@ -73,8 +73,8 @@ static void consider(const gr_conv *self, const gr_device_info *info, gr_precisi
 /* Returns the fastest rung of the precision. TF32 takes a rung of IEEE float32 if that is clearly faster.
    GR_ERR_VALUE if no rung has the precision. */
 static const gr_conv_variant *choose(const gr_conv *self, const gr_device_info *info, gr_program *program) {
-    /* microseconds, below which estimates are too coarse; ratio of times */
-    static const double LONG_US = 20, FASTER_BY = 0.85;
+    /* microseconds, between which estimates are too coarse; ratio of times */
+    static const double SHORT_US = 10, LONG_US = 20, FASTER_BY = 0.85;
     double best_time = HUGE_VAL;
     const gr_conv_variant *best = NULL;
     consider(self, info, self->precision, GR_PRECISION_ANY, &best, &best_time);
@@ -82,7 +82,7 @@ static const gr_conv_variant *choose(const gr_conv *self, const gr_device_info *
         gr_program_fail(program, GR_ERR_VALUE, "precision: %s of %s is not for %s",
                         gr_precisions[self->precision], gr_dtypes[self->dtype].numpy_name, info->name);
     best_time *= FASTER_BY;
-    if (best != NULL && self->precision == GR_PRECISION_TF32 && best_time > LONG_US)
+    if (best != NULL && self->precision == GR_PRECISION_TF32 && (best_time > LONG_US || best_time < SHORT_US))
         consider(self, info, GR_PRECISION_IEEE, GR_PRECISION_IEEE, &best, &best_time);
     return best;
 }

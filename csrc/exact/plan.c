@@ -186,8 +186,7 @@ static bool shape_window(const gr_exact *self, const gr_exact_params *params, co
     if (params->results == 1 && self->blocks == 0 && as->loads > 1)
         return false;
     as->across = (uint32_t)params->results;
-    as->shared_bytes = by->size.words * 8 + (is_narrow(by) ? GR_EXACT_NARROW_BINS * 8 * as->threads
-                                                           : 0); /* bins for elements outside the window */
+    as->shared_bytes = by->size.words * 8;
     as->slot_bytes = (size_t)(as->blocks - 1) * GR_EXACT_SLOT_BYTES;
     as->file = "window";
     as->suffix = pair ? "_dot" : "";

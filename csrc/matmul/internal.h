@@ -1,6 +1,7 @@
 /* What the planners of matrix multiplications share within this folder. plan.c chooses a rung and a tiling
    and appends the launches of kernels that load tiles by addresses; tensor_maps.c does so for kernels that
-   load tiles by TMA, gemv.c for a matrix and a vector, cublas.c for the library. */
+   load tiles by TMA, small.c for few columns or a short k, gemv.c for a matrix and a vector, cublas.c for the
+   library. */
 #ifndef GR_MATMUL_INTERNAL_H
 #define GR_MATMUL_INTERNAL_H
 
@@ -61,6 +62,18 @@ bool gr_matmul_f16x3_supports(const gr_matmul_view *view, uint64_t columns);
 uint64_t gr_matmul_padded_row(uint64_t columns, size_t item_bytes);
 /* Appends the product of two operands that the functions above accept. */
 void gr_matmul_tma(const gr_matmul *self, const gr_matmul_variant *variant, gr_matmul_job job);
+
+/* ---- small.c: few columns or a short k. What these functions return depends on n, k, the dtype and the
+   device, not on the number of rows. ---- */
+
+/* Returns whether no rung is named and matmul_small takes the least time. */
+bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info);
+void gr_matmul_small(const gr_matmul *self, gr_matmul_job job);
+/* Returns whether no rung is named and kernels of float32 take less time than those of TF32. */
+bool gr_matmul_prefers_ieee(const gr_matmul *self);
+/* Returns whether no rung is named and k is so short that the kernel of dtypes without a rung takes the least
+   time. */
+bool gr_matmul_is_shortest(const gr_matmul *self);
 
 /* ---- gemv.c: matrix-vector product ---- */
 

@@ -65,7 +65,7 @@ static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant
 /* Chooses the last rung of the table that fits, or the kernel for dtypes without a rung. GR_ERR_VALUE if no
    rung has the precision. */
 static gr_matmul_tiling choose(const gr_matmul *self, const gr_matmul_job *job) {
-    for (size_t i = gr_matmul_ladder.count; i-- > 0;) {
+    for (size_t i = gr_matmul_is_shortest(self) ? 0 : gr_matmul_ladder.count; i-- > 0;) {
         const gr_matmul_variant *variant = &gr_matmul_variants[i];
         /* m10 needs the newest device, so that where it fits every tile shape of tiles.def is a candidate. */
         if (fits(variant, self, job->info))
@@ -166,7 +166,7 @@ static void prepare(operand *of, const gr_matmul *self, const gr_matmul_variant 
     const bool is_supported = is_split ? gr_matmul_f16x3_supports(view, of->columns)
                               : by_tma ? gr_matmul_tma_supports(view, of->columns, item_bytes)
                               : tiled  ? of->reuse < REUSE || is_row_major(of)
-                                       : is_packed(view, of->columns);
+                                       : is_packed(view, of->columns) || variant == &other;
     if (is_supported || self->k == 0)
         return;
     of->padded_to_16_bytes = true;
@@ -210,8 +210,12 @@ void gr_matmul_append(const gr_matmul *given, gr_matmul_job job) {
         self.dtype = self.dtype == GR_DTYPE_u32   ? GR_DTYPE_i32
                      : self.dtype == GR_DTYPE_u64 ? GR_DTYPE_i64
                                                   : self.dtype;
+    if (gr_matmul_prefers_ieee(&self))
+        self.precision = GR_PRECISION_IEEE;
     if (gr_matmul_prefers_gemv(&self))
         gr_matmul_gemv(&self, job);
+    else if (gr_matmul_prefers_small(&self, job.info))
+        gr_matmul_small(&self, job);
     else
         append_tiles(self, job);
 }

@@ -101,10 +101,9 @@ typedef struct gr_stream_params {
 } gr_stream_params;
 
 enum {
-    GR_LOST_SUMS_THREADS = 256, /* per block */
-    GR_SHORT_SUMS_MAX_ROWS =
-        8192, /* of a segment that a block of segment_short adds up, if segment_lost follows
-               */
+    GR_LOST_SUMS_THREADS = 256,     /* per block */
+    GR_SHORT_SUMS_THREADS = 1024,   /* per block of segment_short, at most */
+    GR_SHORT_SUMS_MAX_ROWS = 32768, /* of a segment that a block of it adds up, if segment_lost follows */
 };
 
 /* Sums that the segment kernels lost: their exponents lie so far apart that registers do not hold them

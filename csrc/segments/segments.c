@@ -18,9 +18,10 @@ enum {
     TILES_PER_BLOCK = 4, /* tiles per resident block; with fewer, tiles are smaller */
     LOST_BYTES = 64,     /* of the words of lost sums */
     LOST_ROWS_PER_BLOCK = 8192,
-    FEW_ROWS = 1 << 16,      /* rows that one block adds up as fast as all blocks stream them */
+    FEW_ROWS = 1 << 17,      /* rows that one block adds up as fast as all blocks stream them */
     SHORT_ROWS = 1 << 21,    /* rows up to which segments of few rows are not streamed */
     SHORT_SEGMENT = 1 << 12, /* mean rows of such segments */
+    LARGE_BLOCK_ROWS = 1024, /* mean rows of a segment from which blocks are larger */
     WARP_ROWS = 256,         /* mean rows of a segment for which a warp is enough */
 };
 
@@ -368,6 +369,8 @@ static void plan_short(const gr_segments *self, const gr_device_caps *caps, gr_p
     step->grid[0] = (uint32_t)gr_ceil_div(params.results, by_block ? 1 : warps);
     step->shared_bytes = warps * state_bytes_of(self->dtype);
     name_lost_sums(self, "short", caps, step);
+    if (self->length / self->segments > LARGE_BLOCK_ROWS)
+        step->block[0] = GR_SHORT_SUMS_THREADS;
     relocate_lost_sums(program, operands);
     if (left) {
         gr_program_relocate(program, offsetof(gr_lost_sums_params, lost), lost);

@@ -55,7 +55,9 @@ def test_quick(variant, dtype, device, thin):
     assert not found, "\n".join(found)
 
 
-ALONE = (  # they have kernels of their own: depthwise ones of 3 x 3, and those of 1 x 1 with few filters
+ALONE = (  # they have kernels of their own: depthwise ones, and those of 1 x 1 with few filters
+    cases.Case(2, 21, 7, 3, 3, 5, 5, 1, 2, 1, 3), cases.Case(1, 22, 5, 2, 4, 5, 3, 2, (2, 1), 1, 2),
+    cases.Case(1, 19, 9, 2, 2, 7, 7, 1, 3, 1, 2), cases.Case(1, 24, 11, 3, 3, 7, 5, 2, (3, 0), 1, 3),
     cases.Case(2, 9, 6, 8, 8, 3, 3, 2, 1, 1, 8), cases.Case(1, 18, 7, 5, 5, 3, 3, 1, 1, 1, 5),
     cases.Case(1, 6, 9, 8, 8, 3, 3, 1, 1, 1, 8), cases.Case(2, 5, 28, 40, 3, 1, 1),
     cases.Case(1, 4, 5, 64, 2, 1, 1),
@@ -74,6 +76,20 @@ TWELVE = (  # channels, of 3 x 3: filters in two parts, an odd first column
 def test_those_that_have_kernels_of_their_own(dtype, device):
     found = failures("auto", dtype, ALONE, device)
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("channels", [33, 32])
+def test_depthwise_filters_of_large_images_are_transposed(channels, device):
+    """Neighbouring threads then load the taps of neighbouring channels; few results need no copy."""
+    rng = np.random.default_rng(channels)
+    x = rng.integers(-3, 4, (1, 130, 130, channels)).astype("float32")
+    w = rng.integers(-3, 4, (channels, 5, 5, 1)).astype("float32")
+    options = {"groups": channels, "padding": 2, "layout": "NHWC"}
+    large = gpureduce.conv2d(x, w, **options, device=device)
+    few = gpureduce.conv2d(x[:, :40], w, **options, device=device)
+    other = gpureduce.conv2d(x[:, :40, ::-1], w[:, :, ::-1], **options, device=device)
+    assert np.array_equal(large[:, :37], few[:, :37])
+    assert np.array_equal(other[:, :, ::-1], few)
 
 
 @pytest.mark.parametrize(

@@ -349,12 +349,12 @@ def test_precision(precision, layout, device):
 
 
 def test_float32_where_tf32_would_take_longer(device):
-    """Many taps of an odd number of channels, which no tensor core takes without a copy."""
+    """A few products per result, for which kernels on tensor cores take longer to start than others take."""
     if not any(each.precision == "tf32" and runs_on(each, device) for each in OWN):
         pytest.skip("the device has no such cores")
-    case = cases.Case(3, 60, 120, 17, 8, 7, 7, 2, 3)
+    case = cases.Case(2, 60, 66, 5, 41, 1, 1, 2, 0)
     x, w = cases.arrays("float32", case, "NHWC", "rounded")
-    plain = conv2d(x, w, **case.options, variant="c2", device=device)
+    plain = conv2d(x, w, **case.options, variant="c0", device=device)
     for precision in ("ieee", "tf32"):
         got = conv2d(x, w, **case.options, precision=precision, device=device)
         np.testing.assert_array_equal(got, plain)

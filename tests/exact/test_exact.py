@@ -146,6 +146,26 @@ def test_windows_that_lie_far_apart(name, place):
         assert same(core(array, place, blocks=len(exponents)), exact_sum(array)), exponents
 
 
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16"])
+def test_outliers_of_a_window_over_all_exponents(name, place):
+    """Three doubles of a thread hold some, and the state of its block what is left; large ones cancel."""
+    if name not in DTYPES:
+        pytest.skip("needs ml_dtypes")
+    dtype, rng = dtype_of(name), np.random.default_rng(12)
+    lowest, highest = (-1070, 1020) if name == "float64" else (-120, 120)
+    for reach, blocks in ((40, 0), (120, 0), (highest, 0), (highest, 3)):
+        exponents = rng.integers(max(lowest, -reach), reach, 1500)
+        numbers = np.ldexp(rng.standard_normal(1500), exponents).astype(dtype)
+        small = np.ldexp(rng.standard_normal(40), lowest).astype(dtype)
+        array = rng.permutation(np.concatenate([numbers, small, -numbers]))
+        for op, divisor in (("sum", 1), ("mean", array.size)):
+            assert same(core(array, place, op, blocks=blocks), exact_sum(array, None, divisor)), (reach, op)
+        for special in (np.inf, -np.inf, np.nan):
+            array[700] = special
+            got = core(array, place, blocks=blocks)
+            assert np.isnan(got) if special != special else got == dtype.type(special)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_window_rounds_by_its_last_bit(sign, place):
     """A tie but for a bit that lies more than 64 below the first."""

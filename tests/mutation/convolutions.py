@@ -43,6 +43,7 @@ def taps(test):
     return ("tests/conv/test_conv_taps.py", "-k", test)
 
 
+ALONE = ("tests/conv/test_conv.py", "-k", "kernels_of_their_own")
 MUTANTS = (
     Mutant(
         "the bias of the last filter is added to all later results of a vector",
@@ -227,6 +228,30 @@ MUTANTS = (
         "    __syncthreads();\n",
         "",
         ("tests/conv/test_conv_api.py", "-k", "no_races and c2_winograd"),
+    ),
+    Mutant(
+        "rows of taps of a depthwise filter move with the stride once",
+        DEPTHWISE,
+        "tall_down_a_column",
+        "seen[r * STRIDE + i]",
+        "seen[r + i]",
+        ALONE,
+    ),
+    Mutant(
+        "rows above the image count as those of the image before",
+        DEPTHWISE,
+        "tall_down_a_column",
+        "unsigned(top + i) < unsigned(p.height.size)",
+        "top + i < int(p.height.size)",
+        ALONE,
+    ),
+    Mutant(
+        "the rows of taps of transposed depthwise filters are one tap apart",
+        "csrc/conv/auto.c",
+        "transpose_filters",
+        "(int64_t)(self->width.kernel * filters)",
+        "(int64_t)filters",
+        ("tests/conv/test_conv.py", "-k", "transposed"),
     ),
     Mutant(
         "four channels of a depthwise filter begin anywhere",

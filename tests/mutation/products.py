@@ -28,6 +28,7 @@ MAPS = "csrc/matmul/tensor_maps.c"
 OTHER = KERNELS + "auto/matmul_other.cu"
 VECTOR = KERNELS + "auto/matmul_vector.cu"
 PACK = KERNELS + "auto/matmul_pack.cu"
+SMALL = KERNELS + "small/matmul_small.cu"
 
 
 def shapes(name, dtype="float32"):
@@ -52,7 +53,40 @@ INVARIANT = ("tests/matmul/test_batch_invariance.py", "-k", "number_and_place")
 SLICES = ("tests/matmul/test_matmul.py", "-k", "test_k_in_slices")
 EVERY = ("tests/matmul/test_matmul.py", "-k", "test_every_dtype")
 VECTORS = ("tests/matmul/test_matmul.py", "-k", "test_a_matrix_and_a_vector")
+FEW_COLUMNS = ("tests/matmul/test_small_products.py",)
 MUTANTS = (
+    Mutant(
+        "a part of a product of few columns begins where the one before does",
+        SMALL,
+        "multiply_small",
+        "begin = part * p.part_k",
+        "begin = (part & ~1u) * p.part_k",
+        FEW_COLUMNS,
+    ),
+    Mutant(
+        "elements of rows beyond a product of few columns are not zeros",
+        SMALL,
+        "Panel",
+        "row < rows && column < columns",
+        "row < rows",
+        FEW_COLUMNS,
+    ),
+    Mutant(
+        "the sums of half of the warps of a product of few columns are lost",
+        SMALL,
+        "Small",
+        "own[at] = x + own[at];",
+        "own[at] = x;",
+        FEW_COLUMNS,
+    ),
+    Mutant(
+        "parts of a product of few columns depend on the number of rows",
+        "csrc/matmul/small.c",
+        "gr_matmul_small",
+        "gr_ceil_div(self->k, least), MAX_PARTS",
+        "gr_ceil_div(self->k, least), self->m < 9 ? 1 : MAX_PARTS",
+        INVARIANT,
+    ),
     Mutant(
         "tiles of rows by floor: the last rows are lost",
         PLAN,

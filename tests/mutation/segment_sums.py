@@ -26,7 +26,7 @@ MUTANTS = (
         "ShortSums",
         "exact = exact && second.error == 0;",
         "exact = exact && second.error == second.error;",
-        sums("random_calls or far_exponents"),
+        sums("cancellation"),
     ),
     Mutant(
         "the kernel of lost sums is not told of a long segment that is left to it",

@@ -293,9 +293,9 @@ def test_kernels_of_the_paths(columns, path, names):
 def test_long_segments_among_short_ones(segments, device):
     """A warp or a block leaves segments of many rows of a large array to the kernel of lost sums."""
     rng = np.random.default_rng(15)
-    rows = 70_000
+    rows = 140_000
     cuts = np.sort(rng.choice(2000, segments - 2, False))
-    offsets = np.concatenate([[0], cuts, [2000 + 9000, rows]])
+    offsets = np.concatenate([[0], cuts, [2000 + 40_000, rows]])
     a = rng.standard_normal(rows).astype(np.float32)
     a[5000] = 2.0**100
     got = both(a, offsets, "sum", device)

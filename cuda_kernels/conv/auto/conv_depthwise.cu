@@ -156,6 +156,49 @@ template <class T> __device__ void down_a_column(const gr_conv_params &p) {
                 Accumulator<T>::back(sums[r]);
 }
 
+// ---- NCHW, five or seven rows of taps
+
+// The results of ROWS rows of a column: of each column of taps a thread loads all that its results see before
+// it multiplies.
+template <class T, int TAPS, int STRIDE> __device__ void tall_down_a_column(const gr_conv_params &p) {
+    enum { ROWS = STRIDE == 1 ? GR_CONV_DEPTHWISE_TALL_ROWS : GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2 };
+    enum { SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS };
+    typedef typename Accumulator<T>::type W;
+    const auto [image, down, along, filter, there] = place_in_nchw(p, ROWS);
+    if (!there)
+        return;
+    const int top = int(down * STRIDE) - int(p.height.padding);
+    const T *from = reinterpret_cast<const T *>(p.x) +
+                    conv_offset(p.of_x, image, 0, 0, filter / unsigned(p.filters)) + top * p.of_x.row;
+    const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
+    W sums[ROWS] = {};
+#pragma unroll 1
+    for (unsigned j = 0; j < unsigned(p.width.kernel); ++j, taps += p.of_w.column) {
+        const unsigned column = tap_of(p.width, along, j);
+        if (column >= unsigned(p.width.size))
+            continue;
+        const T *line = from + column * p.of_x.column;
+        T seen[SEEN_ROWS], weights[TAPS];
+#pragma unroll
+        for (int i = 0; i < SEEN_ROWS; ++i)
+            seen[i] = unsigned(top + i) < unsigned(p.height.size) ? line[i * p.of_x.row] : T(0.f);
+#pragma unroll
+        for (int i = 0; i < TAPS; ++i)
+            weights[i] = taps[i * p.of_w.row];
+#pragma unroll
+        for (int i = 0; i < TAPS; ++i)
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r)
+                sums[r] = multiply_add(Accumulator<T>::of(seen[r * STRIDE + i]),
+                                       Accumulator<T>::of(weights[i]), sums[r]);
+    }
+    T *to = reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, image, down, along, filter);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r, to += p.of_out.row)
+        if (down + r < unsigned(p.height.out))
+            *to = Accumulator<T>::back(sums[r]);
+}
+
 // ---- 3 x 3 taps
 
 enum { TAPS = 3 };
@@ -271,6 +314,10 @@ template <class T, int STRIDE> __device__ void three_down_a_column(const gr_conv
     GR_KERNEL(suffix##_nhwc, along_a_row<T, 1>)                                                              \
     GR_KERNEL(suffix##_nhwc4, along_a_row<T, 4>)                                                             \
     GR_KERNEL(suffix##_nchw, down_a_column<T>)                                                               \
+    GR_KERNEL(suffix##_nchw_five_1, tall_down_a_column<T, 5, 1>)                                             \
+    GR_KERNEL(suffix##_nchw_five_2, tall_down_a_column<T, 5, 2>)                                             \
+    GR_KERNEL(suffix##_nchw_seven_1, tall_down_a_column<T, 7, 1>)                                            \
+    GR_KERNEL(suffix##_nchw_seven_2, tall_down_a_column<T, 7, 2>)                                            \
     GR_KERNEL(suffix##_nhwc_three_1, three_of_pixels<T, 1>)                                                  \
     GR_KERNEL(suffix##_nhwc_three_2, three_of_pixels<T, 2>)                                                  \
     GR_KERNEL(suffix##_nchw_three_1, three_down_a_column<T, 1>)                                              \

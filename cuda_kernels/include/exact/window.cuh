@@ -1,6 +1,6 @@
 // Exact sums of few contiguous elements by fixed-point accumulators in registers, in a window of exponents
-// around those that a block finds first. Elements outside of the window (outliers) go to bins of the thread
-// or, as float64, bit by bit to the state of the block.
+// around those that a block finds first. Elements outside of the window (outliers) go to three doubles of the
+// thread.
 #pragma once
 
 #include <type_traits>
@@ -110,57 +110,60 @@ template <> struct Window<double> : WindowExponents<double> {
     }
 };
 
-// The outlier path: bins as in NarrowBins, a column for each thread, initialized at the first outlier.
-template <class In> struct Outliers : DoubleBins<GR_EXACT_NARROW_BINS, GR_EXACT_WINDOW_THREADS, 150, 16> {
+// The outlier path: three doubles of a thread, whose exact sum is that of its outliers. TwoSum (Knuth) also
+// returns the error of the rounded sum, which goes to the next double; what the third one cannot hold goes to
+// the state of the block, digit by digit. The digits of numbers over 2^100 take no other way.
+template <class V> struct Outliers {
+    static constexpr gr_exact_size size = state_size<V>();
     uint32_t flags = 0; // OUTLIERS: there was something
+    double high = 0, middle = 0, low = 0;
 
-    static __device__ double &place(unsigned bin, unsigned thread) {
-        return reinterpret_cast<double *>(block_bins<Outliers>())[bin * blockDim.x + thread];
-    }
-    __device__ void open() {
-        if (flags != 0)
-            return;
-#pragma unroll 1
-        for (unsigned bin = 0; bin < count; ++bin)
-            place(bin, threadIdx.x) = -0.0;
-        flags = OUTLIERS;
-    }
-    __device__ void add(float x) { // when they are initialized
-        place(__float_as_uint(x) >> 27 & (count - 1), threadIdx.x) += x;
-    }
-    // The flags of all that threads have put there, in the first warp; the digits go to the block's state.
-    __device__ uint32_t fold_all();
-    __device__ void normalize() {
-        open();
-    }
-    static __device__ double look(const unsigned char *, unsigned bin, unsigned thread) {
-        return place(bin, thread);
-    }
-    static __device__ void empty(const unsigned char *, unsigned, unsigned) { // they are folded once
-    }
-};
-template <class In> __device__ uint32_t Outliers<In>::fold_all() {
-    fold(*this);
-    return threadIdx.x < 32 ? static_cast<uint32_t>(block_state()[size.words - 1]) : 0;
-}
-
-// Bins of float64 would take too much memory.
-template <> struct Outliers<double> {
-    uint32_t flags = 0;
-
-    __device__ void open() {
+    // Adds to a double; returns the error.
+    static __device__ double add_to(double &sum, double x) {
+        const double all = sum + x, of_x = all - sum, error = (sum - (all - of_x)) + (x - of_x);
+        sum = all;
+        return error;
     }
     static __device__ __noinline__ uint32_t put(double x) {
         const gr_exact_decomposed parts = gr_exact_decompose(static_cast<uint64_t>(__double_as_longlong(x)));
+        // A narrow state has no digits for the lowest bits of a double, which are 0 in sums of float32.
+        const int position = static_cast<int>(parts.position) - 1075 + static_cast<int>(size.below);
+        const int less = max(0, -position);
         if (parts.value != 0)
-            add_pieces(block_state(), parts.value, parts.position - 1075 + GR_EXACT_WIDE_BELOW);
-        return parts.flags | OUTLIERS;
+            add_pieces(block_state(), parts.value >> less, static_cast<unsigned>(position + less));
+        return parts.flags;
+    }
+    __device__ void add_finite(double x) {
+        const double rest = add_to(low, add_to(middle, add_to(high, x)));
+        if (rest != 0)
+            flags |= put(rest);
     }
     __device__ void add(double x) {
-        flags |= put(x);
+        constexpr double most = 0x1p980; // sums of larger numbers may overflow
+        flags |= OUTLIERS | GR_EXACT_NOT_MINUS_ZERO;
+        if (sizeof(V) < 8 ? isfinite(x) : fabs(x) < most)
+            add_finite(x);
+        else
+            flags |= put(x);
     }
-    __device__ uint32_t fold_all() {
-        return 0;
+    // Puts the sums of all threads into the state of the block.
+    __device__ void fold_all() {
+#pragma unroll 1
+        for (unsigned apart = 16; apart > 0; apart /= 2) {
+            const double other[3] = {__shfl_down_sync(0xffffffffu, high, apart),
+                                     __shfl_down_sync(0xffffffffu, middle, apart),
+                                     __shfl_down_sync(0xffffffffu, low, apart)};
+            if (threadIdx.x % 32 < apart)
+#pragma unroll 1
+                for (unsigned i = 0; i < 3; ++i)
+                    add_finite(i == 0 ? other[0] : i == 1 ? other[1] : other[2]);
+        }
+        // A lane for each of the three.
+        const double sums[2] = {__shfl_sync(0xffffffffu, middle, 0), __shfl_sync(0xffffffffu, low, 0)};
+        const unsigned lane = threadIdx.x % 32;
+        if (lane < 3)
+            put(lane == 0 ? high : lane == 1 ? sums[0] : sums[1]);
+        __syncthreads();
     }
 };
 
@@ -299,7 +302,7 @@ template <class In, bool Pair> struct Group {
         if (window.has(key - 1, key))
             window.add(as_double(x));
         else
-            outliers.add(x);
+            outliers.add(as_double(x));
     }
     __device__ void add(Loaded<In, Pair> &loaded, Window<V> &window, Outliers<V> &outliers) const {
         bool near;
@@ -318,7 +321,6 @@ template <class In, bool Pair> struct Group {
         }
         if (near)
             return;
-        outliers.open();
         loaded.forget();
 #pragma unroll
         for (unsigned i = 0; i < turns * width; ++i)
@@ -377,8 +379,6 @@ template <class In, bool Pair> __device__ FixedPointSum add_in_window(const Bloc
 #pragma unroll 1
         for (unsigned i = 0; i < 2; ++i) {
             const V x = i == 0 ? ends[0] : ends[1];
-            if (!window.has(WindowExponents<V>::key(x) - 1, WindowExponents<V>::key(x)))
-                outliers.open();
             Group<In, Pair>::add_one(x, window, outliers);
         }
 
@@ -396,7 +396,7 @@ template <class In, bool Pair> __device__ FixedPointSum add_in_window(const Bloc
             sum.units = warp_total<window.most_bits + 9>(lane < warps ? sums[lane] : Whole(0));
     }
     if (sum.flags & OUTLIERS)
-        sum.flags |= outliers.fold_all();
+        outliers.fold_all();
     return sum;
 }
 

@@ -121,9 +121,9 @@ template <class In> struct LostSums {
     // For a block.
     __device__ void long_one(int64_t *sum, uint64_t result) const {
         const Segment segment = segment_of(result);
-        clear(sum, threadIdx.x, threads);
+        clear(sum, threadIdx.x, blockDim.x);
         __syncthreads();
-        add(sum, segment, segment.begin + threadIdx.x, threads);
+        add(sum, segment, segment.begin + threadIdx.x, blockDim.x);
         __syncthreads();
         if (threadIdx.x < 32)
             put(sum, segment);

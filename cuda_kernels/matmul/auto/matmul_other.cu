@@ -24,14 +24,16 @@ __device__ void matmul(const T *a, const T *b, T *c, const gr_matmul_params &p, 
         for (unsigned i = t; i < TILE * TILE_K; i += THREADS) {
             const uint64_t row = first_row + i / TILE_K, column = step + i % TILE_K;
             tile_a[i % TILE_K][i / TILE_K] =
-                row < p.m && column < p.k ? Accumulator<T>::of(a[int64_t(row) * p.a_row + int64_t(column)])
-                                          : W(0);
+                row < p.m && column < p.k
+                    ? Accumulator<T>::of(a[int64_t(row) * p.a_row + int64_t(column) * p.a_column])
+                    : W(0);
         }
         for (unsigned i = t; i < TILE * TILE_K; i += THREADS) {
             const uint64_t row = step + i / TILE, column = first_column + i % TILE;
-            tile_b[i / TILE][i % TILE] = row < p.k && column < p.n
-                                             ? Accumulator<T>::of(b[int64_t(row) * p.b_row + int64_t(column)])
-                                             : W(0);
+            tile_b[i / TILE][i % TILE] =
+                row < p.k && column < p.n
+                    ? Accumulator<T>::of(b[int64_t(row) * p.b_row + int64_t(column) * p.b_column])
+                    : W(0);
         }
         __syncthreads();
 #pragma unroll

@@ -14,8 +14,6 @@ template <class In> struct ShortSums : LostSums<In> {
     using Segment = typename LostSums<In>::Segment;
     using Bits = typename LostSums<In>::Bits;
     using LostSums<In>::p;
-    using LostSums<In>::threads;
-    using LostSums<In>::warps;
     static constexpr unsigned in_flight = 8;
 
     // Adds elements to an Expansion without a branch, unless the errors of errors count.
@@ -115,7 +113,7 @@ template <class In> struct ShortSums : LostSums<In> {
     }
     // For a block.
     __device__ void by_block(int64_t *state, uint64_t result) const {
-        __shared__ Expansion parts[warps];
+        __shared__ Expansion parts[GR_SHORT_SUMS_THREADS / 32];
         __shared__ bool lost;
         const Segment segment = this->segment_of(result);
         const int64_t rows = segment.end - segment.begin;
@@ -124,13 +122,13 @@ template <class In> struct ShortSums : LostSums<In> {
                 rows <= 0 ? put_empty(segment) : leave(segment);
             return;
         }
-        const Expansion own = reduce_warp(sum_rows(segment, segment.begin + threadIdx.x, threads));
+        const Expansion own = reduce_warp(sum_rows(segment, segment.begin + threadIdx.x, blockDim.x));
         if (threadIdx.x % 32 == 0)
             parts[threadIdx.x / 32] = own;
         __syncthreads();
         if (threadIdx.x < 32) {
             const Expansion sum =
-                reduce_warp(threadIdx.x < warps ? parts[threadIdx.x] : Expansion{-0.0, 0, 0});
+                reduce_warp(threadIdx.x < blockDim.x / 32 ? parts[threadIdx.x] : Expansion{-0.0, 0, 0});
             if (threadIdx.x == 0)
                 lost = !finish(segment, sum);
         }
@@ -163,7 +161,7 @@ template <class In> __device__ void sum_short(const gr_lost_sums_params &p) {
 }
 
 #define GR_SHORT_SUMS_ENTRY(name, In)                                                                        \
-    GR_ENTRY((GR_LOST_SUMS_THREADS), segment_short_##name, gr_lost_sums_params, sum_short<In>)
+    GR_ENTRY((GR_SHORT_SUMS_THREADS), segment_short_##name, gr_lost_sums_params, sum_short<In>)
 GR_SHORT_SUMS_ENTRY(f32, float)
 GR_SHORT_SUMS_ENTRY(f64, double)
 GR_SHORT_SUMS_ENTRY(f16, gr_f16)

@@ -1,0 +1,94 @@
+"""Products with few columns or a short k, on tensor cores: any strides, parts of k, and no copies."""
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce import _core
+from gpureduce._profiles.from_core import kernel_profiles, observe
+from gpureduce._rules.dtypes import dtype_from_name
+from tests.support import product_cases as cases
+
+# Products of float32 with TF32 are here, as kernels of float32 take them.
+KINDS = [("float16", "ieee"), ("bfloat16", "ieee"), ("float32", "tf32")]
+SHAPES = [
+    (33, 7, 5), (1, 32, 700), (70, 33, 129), (5, 64, 1300), (40, 130, 2), (31, 13, 61), (9, 49, 2000),
+    (100, 5, 40), (64, 2, 1), (2, 70, 16),
+]  # fmt: skip
+
+
+def operand(dtype, shape, k, kind, name, layout):
+    """Return a matrix by rows, by columns, or with a gap between its elements and rows."""
+    matrix = cases.numbers(dtype, shape, k, kind, name)
+    if layout == "columns":
+        return np.asfortranarray(matrix)
+    if layout == "gaps":
+        room = np.zeros((shape[0], 2 * shape[1] + 3), matrix.dtype)[:, 1::2][:, : shape[1]]
+        room[:] = matrix
+        return room
+    return matrix
+
+
+@pytest.mark.parametrize(("dtype", "precision"), KINDS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_layouts(shape, dtype, precision, device, some):
+    m, n, k = shape
+    layouts = [(x, y) for x in ("rows", "columns", "gaps") for y in ("rows", "columns", "gaps")]
+    for kind in cases.kinds(dtype):
+        for of_a, of_b in some(layouts, 3):
+            a = operand(dtype, (m, k), k, kind, "a", of_a)
+            b = operand(dtype, (k, n), k, kind, "b", of_b)
+            got = gpureduce.matmul(a, b, precision=precision, device=device)
+            assert not (reason := cases.mismatch(a, b, got, kind, precision)), (kind, of_a, of_b, reason)
+
+
+@pytest.mark.parametrize(("dtype", "precision"), KINDS)
+def test_stacks(dtype, precision, device):
+    """Pairs of a stack share neither sums nor tickets."""
+    rng = np.random.default_rng(1)
+    a = rng.integers(-3, 4, (3, 2, 35, 1100)).astype(dtype_from_name(dtype))
+    b = rng.integers(-3, 4, (2, 1100, 40)).astype(a.dtype)
+    for _ in range(2):
+        got = gpureduce.matmul(a, b, precision=precision, device=device)
+        want = (a.astype(np.float64) @ b.astype(np.float64)).astype(a.dtype)
+        assert np.array_equal(got, want)
+
+
+def launched(shape, dtype, b_by_columns=False):
+    """Return the launches of a product on the simulator, which looks for races."""
+    m, n, k = shape
+    a, b = np.ones((m, k), dtype), np.ones((k, n), dtype, order="F" if b_by_columns else "C")
+    _, launches, problem = observe(
+        lambda device: _core.matmul(a, b, None, None, True, (None, device, 0, 0)), True
+    )
+    assert problem is None
+    return kernel_profiles(launches, "", 0)
+
+
+@pytest.mark.parametrize("shape", [(40, 20, 1100), (9, 49, 5000), (50, 127, 30), (3, 64, 2050), (5, 100, 60)])
+@pytest.mark.parametrize("b_by_columns", [False, True])
+def test_one_launch_without_races(shape, b_by_columns):
+    (kernel,) = launched(shape, np.float16, b_by_columns)
+    assert kernel.name == f"matmul_small_{32 if shape[1] <= 32 else 64}_f16"
+    assert kernel.races == ()
+
+
+@pytest.mark.parametrize(
+    "shape", [(40, 200, 512), (300, 512, 64), (9, 300, 300)]
+)  # whole tiles; B is too large to read A again for each of its tiles
+def test_larger_products_have_the_tiles_of_the_ladder(shape):
+    assert all(kernel.name.startswith(("t3", "matmul_pack")) for kernel in launched(shape, np.float16))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_the_shortest_k(dtype):
+    """Kernels of plain arithmetic take it: no tensor core, no copy, and no rounding to TF32."""
+    (kernel,) = launched((50, 40, 3), dtype, True)
+    assert kernel.name == ("matmul_f16" if dtype == np.float16 else "m10_f32_32x32_any")
+
+
+def test_tf32_of_few_products_is_more_accurate(device):
+    rng = np.random.default_rng(2)
+    a, b = rng.standard_normal((100, 9)).astype(np.float32), rng.standard_normal((9, 30)).astype(np.float32)
+    got = gpureduce.matmul(a, b, precision="tf32", device=device)
+    assert np.array_equal(got, gpureduce.matmul(a, b, device=device))
