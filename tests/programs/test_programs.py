@@ -21,6 +21,7 @@ from gpureduce._profiles.trace import STEP
 from gpureduce._program.build import RUNTIME, compile_program, search_path
 from gpureduce.kernels import run_program
 
+ROOT = Path(__file__).parents[2]
 SOURCES = Path(__file__).parent / "sources"
 pytestmark = [
     pytest.mark.skipif(nvcc.find() is None, reason="needs nvcc and g++"),
@@ -34,6 +35,10 @@ BUILDS = {
     "faults": ("-lineinfo", "-Xfatbin=-compress=false"),
     "reduction": ("-compress-mode=speed", "-DTHREADS=128"),
     "repeated": (),
+    "graphs": (),
+    "textures": ("-lineinfo",),
+    "blocks": ("-lineinfo",),
+    "others": ("-w",),  # some of them are deprecated
 }
 
 
@@ -133,8 +138,8 @@ def test_launches_that_repeat_without_effect_are_counted(built, monkeypatch):
     assert limited.failures and run_program(built["repeated"], max_steps=budget) == limited
 
 
-def test_graphs_and_captures():
-    result = run_program(SOURCES / "graphs.cu")
+def test_graphs_and_captures(built):
+    result = run_program(built["graphs"])
     assert (result.output, result.status) == ("graphs: right\n", 0), result.errors
     assert result.launches == 4 * 2 + 2 * 2 + 1  # of kernels in graphs, each time
 
@@ -176,8 +181,8 @@ def test_an_unknown_instruction_refuses_its_own_kernel(built):
     assert "not simulated yet (video instructions)" in result.failures[0].message
 
 
-def test_textures_and_surfaces():
-    result = run_program(SOURCES / "textures.cu", ["outside"])
+def test_textures_and_surfaces(built):
+    result = run_program(built["textures"], ["outside"])
     assert result.output.splitlines() == ["cudaErrorIllegalAddress", "textures: right"], result.errors
     (failure,) = result.failures
     assert failure.message.startswith("textures.cu:57: thread (0, 0, 0)")
@@ -302,26 +307,37 @@ def test_every_name_of_the_runtime_is_there():
     if real is None:
         pytest.skip("needs the toolkit's libcudart.so.13")
 
-    def names(library):
-        command = ["nm", "-D", "--defined-only", library]
-        text = subprocess.run(command, capture_output=True, text=True, check=True)
-        return {line.split()[2] for line in text.stdout.splitlines() if "cuda" in line.split()[2]}
+    assert {name for name in symbols(real) if "@@" in name} <= symbols(RUNTIME)
 
-    assert {name for name in names(real) if "@@" in name} <= names(RUNTIME)
+
+def symbols(library, kind="--defined-only"):
+    """Return the names of CUDA that a library defines, or that a program takes from libraries."""
+    done = subprocess.run(["nm", "-D", kind, library], capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in done.stdout.splitlines() if "cuda" in line.split()[-1]}
+
+
+def test_the_other_functions(built):
+    result = run_program(built["others"])
+    assert (result.output, result.status, result.launches) == ("others: right\n", 0, 4), result.errors
+
+
+def test_every_function_is_called_by_a_program(built):
+    """Other names of a function, of a default stream per thread, need no call of their own."""
+    text = (ROOT / "csrc/cudart/missing.def").read_text()
+    missing = set(re.findall(r"^MISSING\((\w+)\)", text, re.MULTILINE))
+    simulated = {name for name in plain(symbols(RUNTIME)) if not name.endswith(("_ptsz", "_ptds"))} - missing
+    called = {name for program in built.values() for name in plain(symbols(program, "--undefined-only"))}
+    assert len(simulated) > 180 and simulated - called == set()
+
+
+def plain(names):
+    """Return the names of functions without their version."""
+    return {name.partition("@")[0] for name in names if re.match("(__)?cuda", name)}
 
 
 def test_the_search_path_begins_with_the_runtime():
     assert search_path({}) == str(RUNTIME.parent)
     assert search_path({"LD_LIBRARY_PATH": "/x:/y"}) == f"{RUNTIME.parent}:/x:/y"
-
-
-@pytest.fixture(scope="module")
-def blocks(tmp_path_factory):
-    program = tmp_path_factory.mktemp("blocks") / "blocks"
-    compile_program(
-        str(SOURCES / "blocks.cu"), str(program), ("-cudart", "shared", "-lineinfo"), simulated=False
-    )
-    return program
 
 
 @pytest.mark.parametrize(
@@ -332,27 +348,27 @@ def blocks(tmp_path_factory):
         ("bytes", "write-write", {73}),
     ],
 )
-def test_races_between_blocks(blocks, name, kind, lines):
-    result = run_program(blocks, [name], races="global")
+def test_races_between_blocks(built, name, kind, lines):
+    result = run_program(built["blocks"], [name], races="global")
     (finding,) = result.findings
     assert (finding.missing, result.status) == ("an order between the blocks", 0)
     race = finding.races[0]
     assert (race.kind, race.space) == (kind, "global")
     assert {race.first.line, race.second.line} == lines and race.first.block != race.second.block
     assert "nothing orders the blocks of a launch" in str(finding)
-    assert run_program(blocks, [name], races=True).findings == ()  # shared memory only
+    assert run_program(built["blocks"], [name], races=True).findings == ()  # shared memory only
 
 
-def test_ordered_blocks_have_no_races(blocks):
-    result = run_program(blocks, ["ordered"], races="global")
+def test_ordered_blocks_have_no_races(built):
+    result = run_program(built["blocks"], ["ordered"], races="global")
     assert (result.status, result.launches, result.findings) == (0, 7, ())
 
 
-def test_the_command_looks_for_races_between_blocks(blocks):
-    done = command("--races=global", blocks, "in place")
+def test_the_command_looks_for_races_between_blocks(built):
+    done = command("--races=global", built["blocks"], "in place")
     assert done.returncode == 99
     assert (
         "in_place, global memory, byte 4 of the allocation): thread 0 of block 0 at blocks.cu:13"
         in done.stderr
     )
-    assert command("--races", blocks, "in place").returncode == 0
+    assert command("--races", built["blocks"], "in place").returncode == 0
