@@ -492,7 +492,7 @@ def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     TypeError
         As for `sum`; also if labels are no integers, or `num_segments` is needed.
     ValueError
-        If the labels are not one for each row, or segments of so few rows would take too much workspace.
+        If the labels are not one for each row, or `num_segments` is negative.
 
     Examples
     --------

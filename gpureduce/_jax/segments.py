@@ -16,15 +16,33 @@ from gpureduce._jax.partitioning import partitioned
 jnp = jax.numpy
 
 
+def _from(labels: Any, first: int) -> Any:
+    """Return labels counted from `first`; those before it become negative."""
+    if first == 0:
+        return labels
+    return jnp.where(labels >= first, labels - jnp.asarray(first, labels.dtype), -1)
+
+
 @functools.cache
 def _line_sums(groups: int) -> Callable[[Any, Any], Any]:
     """Return the function of (lines, length, inner) and (length,) that adds up rows by label."""
 
     def sums_of_shard(elements: Any, labels: Any) -> Any:
         lines, _, inner = elements.shape
-        described = jax.ShapeDtypeStruct((lines, groups, inner), elements.dtype)
-        (result,) = targets.call("groups", [elements, labels], [described], op="sum")
-        return result
+
+        def described(count: int) -> Any:
+            return jax.ShapeDtypeStruct((lines, count, inner), elements.dtype)
+
+        arrays, each = [elements, labels], groups
+        while each > 1 and not targets.is_accepted("groups", arrays, [described(each)], op="sum"):
+            each = -(-each // 2)
+        parts = [
+            targets.call(
+                "groups", [elements, _from(labels, i)], [described(min(each, groups - i))], op="sum"
+            )[0]
+            for i in range(0, groups, each)
+        ]
+        return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=1)
 
     sums = jax.custom_batching.custom_vmap(partitioned(sums_of_shard, "l n i, n -> l g i", "n"))
 
@@ -38,10 +56,9 @@ def _line_sums(groups: int) -> Callable[[Any, Any], Any]:
             return result.reshape(size, lines, groups, inner), True
         # Each batch has groups of its own: its rows are labelled from size * groups on.
         inside = (labels >= 0) & (labels < groups)
-        wide = labels.astype(jnp.result_type(labels.dtype, jnp.int32))
-        wide = jnp.where(inside, wide + groups * jnp.arange(size, dtype=wide.dtype)[:, None], -1)
+        own = labels + groups * jnp.arange(size, dtype=labels.dtype)[:, None]
         merged = jnp.moveaxis(elements, 1, 0).reshape(lines, size * length, inner)
-        result = _line_sums(groups * size)(merged, wide.reshape(-1))
+        result = _line_sums(groups * size)(merged, jnp.where(inside, own, -1).reshape(-1))
         return jnp.moveaxis(result.reshape(lines, size, groups, inner), 0, 1), True
 
     return sums
@@ -74,7 +91,10 @@ def compiled(groups: int) -> Callable[[Any, Any], Any]:
     @jax.jit
     def sums(data: Any, labels: Any) -> Any:
         if jnp.issubdtype(data.dtype, jnp.inexact):
-            return segment_sum(groups)(data, labels)
+            # Signed, of 32 bits or more: a label that does not fit becomes negative, and its row is ignored.
+            itemsize = 8 if labels.dtype.itemsize == 8 or labels.dtype == jnp.uint32 else 4
+            signed = jax.dtypes.canonicalize_dtype(f"i{itemsize}")
+            return segment_sum(groups)(data, labels.astype(signed))
         return jax.ops.segment_sum(data, labels, groups)
 
     return sums

@@ -82,6 +82,18 @@ def call(
     return tuple(arrays)
 
 
+def is_accepted(
+    target: str, operands: Sequence[Any], results: Sequence[Any], **attributes: Attribute
+) -> bool:
+    """Return whether the kernels take a call, whose workspace is limited."""
+    keys = tuple(_key(*item) for item in attributes.items())
+    try:
+        _workspace(target, _described(operands), _described(results), keys)
+    except ValueError:
+        return False
+    return True
+
+
 def has_64_bits() -> bool:
     """Return whether JAX has 64-bit integers now (jax_enable_x64)."""
     return jax.dtypes.canonicalize_dtype(np.int64) == np.int64
