@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 FOLDER = Path(__file__).parent.parent / "exercises"
+_MOST_PRINTED = 2000  # characters
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Grade:
         Share of the work that is done, from 0 (the file with the gap, or a wrong result) to 1 (`passed`). A
         criterion counts, with its weight in ``check.py``, if the file with the gap fails it or this source
         does.
+    printed : str
+        What the kernel printed by ``printf``, at most 2,000 characters.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Grade:
     exercise: str
     parts: tuple[Part, ...]
     score: float = 0.0
+    printed: str = ""
 
     @property
     def passed(self) -> bool:
@@ -92,7 +96,7 @@ class Grade:
         for part in self.parts:
             lines.append(f"  {'+' if part.passed else '-'} {part.name}{': ' if part.message else ''}")
             lines[-1] += part.message.replace("\n", "\n    ")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(["  printed:", self.printed.rstrip("\n")] if self.printed else [])])
 
     __repr__ = __str__
 
@@ -210,12 +214,13 @@ class Exercise:
             If ``check.py`` is wrong; the message has its line.
         """
         rules = self.rules()
+        printed: list[str] = []
         try:
-            wrong = faults(source, rules)
+            wrong = faults(source, rules, printed)
         except CompileError as error:
             return Grade(self.name, (Part("compiles", False, str(error)),))
         parts = tuple(Part(name, name not in wrong, wrong.get(name, "")) for name in NAMES)
-        return Grade(self.name, parts, _score(self, set(wrong), rules))
+        return Grade(self.name, parts, _score(self, set(wrong), rules), "".join(printed)[:_MOST_PRINTED])
 
 
 def _score(chosen: Exercise, wrong: set[str], rules: Rules) -> float:

@@ -190,8 +190,10 @@ def generator_for(text: str) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little"))
 
 
-def faults(source: str | os.PathLike[str], rules: Rules) -> dict[str, str]:
+def faults(source: str | os.PathLike[str], rules: Rules, printed: list[str] | None = None) -> dict[str, str]:
     """Return the parts that a source fails, each with a description.
+
+    What its kernel prints in each run is appended to `printed`.
 
     Raises
     ------
@@ -204,7 +206,8 @@ def faults(source: str | os.PathLike[str], rules: Rules) -> dict[str, str]:
         raise CompileError(refused, refused, text)
     found: dict[str, str] = {}
     try:
-        for name, message in _each_fault(source, rules, generator_for(text)):
+        said = [] if printed is None else printed
+        for name, message in _each_fault(source, rules, generator_for(text), said):
             found.setdefault(name, message)
     except CompileError as error:
         missing = re.search(r"there is no kernel .*", str(error))
@@ -214,7 +217,9 @@ def faults(source: str | os.PathLike[str], rules: Rules) -> dict[str, str]:
     return found
 
 
-def _each_fault(source: Any, rules: Rules, rng: np.random.Generator) -> Iterator[tuple[str, str]]:
+def _each_fault(
+    source: Any, rules: Rules, rng: np.random.Generator, printed: list[str]
+) -> Iterator[tuple[str, str]]:
     """Yield faults: a name of NAMES, and a description."""
     cases = rules.cases(rng)
     try:
@@ -227,7 +232,7 @@ def _each_fault(source: Any, rules: Rules, rng: np.random.Generator) -> Iterator
             for finding in report.findings:
                 yield "without races" if finding.kind == "race" else "right", str(finding).partition(": ")[2]
         for case in cases:
-            failures = list(_faults_in(source, rules.kernel, case))
+            failures = list(_faults_in(source, rules.kernel, case, printed))
             yield from failures
             if any(name == "right" for name, _ in failures):
                 return  # other cases would fail likewise, perhaps after as many steps
@@ -241,7 +246,7 @@ def _each_fault(source: Any, rules: Rules, rng: np.random.Generator) -> Iterator
         yield "right", str(error)
 
 
-def _faults_in(source: Any, kernel: str, case: Case) -> Iterator[tuple[str, str]]:
+def _faults_in(source: Any, kernel: str, case: Case, printed: list[str]) -> Iterator[tuple[str, str]]:
     try:
         profile = simulated(
             source, kernel, case.grid, case.block, case.args, case.shared_bytes, max_steps=_MOST_STEPS
@@ -250,8 +255,10 @@ def _faults_in(source: Any, kernel: str, case: Case) -> Iterator[tuple[str, str]
         yield "right", f"{case.name}: {error}"
         seen = getattr(error, "profile", None)
         if seen is not None:
+            printed.append(seen.printed)
             yield from _races(case, seen)
         return
+    printed.append(profile.printed)
     yield from _races(case, profile)
     for index, expected in case.expect.items():
         yield from _difference(case, index, expected)

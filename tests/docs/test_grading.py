@@ -7,8 +7,10 @@ import shutil
 
 import pytest
 
+import gpureduce
 from gpureduce.__main__ import main
 from gpureduce._course.allowed_headers import refused_inclusion
+from gpureduce._course.grading import generator_for
 from gpureduce.course import Exercise, ExerciseError, exercise, exercises, grade, selftest
 
 pytest.importorskip("cuda.pathfinder")
@@ -241,3 +243,61 @@ def test_a_notebook_of_an_own_exercise_is_graded_by_it(course):
     shell.run_cell("%load_ext gpureduce")
     assert shell.run_cell(f"{head}\n{own.solution}").result.passed
     assert own.next() is None and ALL[0].next() == ALL[1]
+
+
+def store_results(n, values):
+    """Return a statement that stores results of one length by block."""
+    numbers = ", ".join(f"{float(value)!r}f" for value in values)
+    return f"    if (n == {n}) {{ const float r[] = {{{numbers}}}; out[blockIdx.x] = r[blockIdx.x]; }}\n"
+
+
+def test_constants_for_the_visible_sizes_are_refused():
+    """The data depend on the source: results that were seen once are wrong in the file that holds them."""
+    third = exercise(3)
+    source = third.solution
+    for _ in range(2):  # the second time with the results of the file itself before it was changed
+        cases = list(third.rules().cases(generator_for(source)))
+        body = "".join(store_results(case.args[2], case.expect[1]) for case in cases)
+        source = f"__global__ void block_sums(const float *in, float *out, int n) {{\n{body}}}\n"
+        graded = third.check(source)
+        assert not graded.passed and graded.score == 0
+        assert "element 0 of the result is" in graded.parts[1].message
+
+
+def test_counters_have_lower_limits(course):
+    """As many lanes as there have to be: a kernel that one lane of a warp executes has too few."""
+    second = Exercise(course.name, course)
+    text = (course / "check.py").read_text()
+    for least, passed in ((20, True), (33, False)):
+        (course / "check.py").write_text(
+            text.replace(
+                "{1: expected}, limits)", f"{{1: expected}}, limits, at_least={{'mean_lanes': {least}}})"
+            )
+        )
+        graded = Exercise(course.name, course).check(second.solution)
+        assert graded.passed == passed
+    assert "lanes" in graded.parts[3].message and "expected at least 33" in graded.parts[3].message
+
+
+def test_kernels_may_print(tmp_path, capsys):
+    path = tmp_path / "mine.cu"
+    path.write_text(
+        exercise(1).solution.replace(
+            "{", '{\n    if (threadIdx.x == 3) printf("lane %d\\n", threadIdx.x);', 1
+        )
+    )
+    assert main(["exercise", "check", "1", str(path)]) == 0
+    assert "lane 3\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("each", ALL, ids=lambda each: each.name)
+def test_each_exercise_names_its_rung_and_the_next_one(each, capsys, tmp_path):
+    ladders = ("reduction", "matmul", "conv", "groups")
+    assert each.rung in {record.name for ladder in ladders for record in gpureduce.variants(ladder)}
+    assert each.next() == (ALL[ALL.index(each) + 1] if each != ALL[-1] else None)
+    if each.number == "03":
+        path = tmp_path / "solved.cu"
+        path.write_text(each.solution)
+        assert main(["exercise", "check", "3", str(path)]) == 0
+        said = capsys.readouterr().out
+        assert "The rung that does this: v2" in said and "Next: gpureduce exercise start 04" in said

@@ -3,6 +3,7 @@ import numpy as np
 from gpureduce.course import Case
 
 KERNEL = "argmax"
+RUNG = "v0"
 
 
 def cases(rng):

@@ -3,6 +3,7 @@ import numpy as np
 from gpureduce.course import Case, ideal_sectors
 
 KERNEL = "scan"
+RUNG = "v7"
 
 
 def cases(rng):

@@ -3,6 +3,7 @@ import numpy as np
 from gpureduce.course import Case
 
 KERNEL = "histogram"
+RUNG = "g2"
 
 
 def cases(rng):

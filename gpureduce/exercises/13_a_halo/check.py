@@ -3,6 +3,7 @@ import numpy as np
 from gpureduce.course import Case
 
 KERNEL = "smooth"
+RUNG = "c3"
 
 
 def cases(rng):
