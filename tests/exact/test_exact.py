@@ -166,6 +166,20 @@ def test_outliers_of_a_window_over_all_exponents(name, place):
             assert np.isnan(got) if special != special else got == dtype.type(special)
 
 
+@pytest.mark.parametrize("name", ["float32", "float64", "float16"])
+def test_three_doubles_are_rounded_once(name, place):
+    """Ties but for a bit far below, which is an outlier as the numbers around the tie are."""
+    dtype = dtype_of(name)
+    precision = reference.FORMATS[name][0]
+    half, lowest = 2.0**-precision, {"float32": 2.0**-149, "float64": 2.0**-160, "float16": 2.0**-24}[name]
+    large = 1.0 if name == "float16" else 2.0**20
+    for first in (1.0, 1 + 2 * half):
+        for least in (0, lowest, -lowest, 2.0**-60 if name != "float16" else lowest):
+            for sign in (1, -1):
+                array = sign * np.array([large, first, half, least, -large], np.float64).astype(dtype)
+                assert same(core(array, place), exact_sum(array)), (first, least, sign)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_window_rounds_by_its_last_bit(sign, place):
     """A tie but for a bit that lies more than 64 below the first."""

@@ -110,12 +110,9 @@ template <> struct Window<double> : WindowExponents<double> {
     }
 };
 
-// The outlier path: three doubles of a thread, whose exact sum is that of its outliers. TwoSum (Knuth) also
-// returns the error of the rounded sum, which goes to the next double; what the third one cannot hold goes to
-// the state of the block, digit by digit. The digits of numbers over 2^100 take no other way.
-template <class V> struct Outliers {
-    static constexpr gr_exact_size size = state_size<V>();
-    uint32_t flags = 0; // OUTLIERS: there was something
+// A number as the exact sum of three doubles. TwoSum (Knuth) also returns the error of a rounded sum, which
+// goes to the next double.
+struct ThreeDoubles {
     double high = 0, middle = 0, low = 0;
 
     // Adds to a double; returns the error.
@@ -124,6 +121,55 @@ template <class V> struct Outliers {
         sum = all;
         return error;
     }
+    // Returns what the third double cannot hold.
+    __device__ double add(double x) {
+        return add_to(low, add_to(middle, add_to(high, x)));
+    }
+    __device__ double at(unsigned i) const {
+        return i == 0 ? high : i == 1 ? middle : low;
+    }
+    __device__ ThreeDoubles shuffle_down(unsigned apart) const {
+        return {__shfl_down_sync(0xffffffffu, high, apart), __shfl_down_sync(0xffffffffu, middle, apart),
+                __shfl_down_sync(0xffffffffu, low, apart)};
+    }
+};
+
+// Rounds to odd: of a sum, rounded to nearest, and its error, the neighbour whose last bit is 1, unless the
+// sum is exact.
+inline __device__ double to_odd(double sum, double error) {
+    const int64_t bits = __double_as_longlong(sum);
+    if (error == 0 || bits & 1)
+        return sum;
+    return __longlong_as_double(bits + ((error > 0) == (sum > 0) ? 1 : -1));
+}
+
+// Rounds a number to a format (S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums",
+// 2008).
+template <class In> __device__ uint64_t round_three(ThreeDoubles x) {
+    constexpr gr_exact_format format = Format<In>::format;
+    double lower = x.middle, upper = x.high;
+    const double least = ThreeDoubles::add_to(lower, x.low);
+    double rest = ThreeDoubles::add_to(upper, lower);
+    const double error = ThreeDoubles::add_to(rest, least), odd = to_odd(rest, error);
+    double value = upper;
+    const double left = ThreeDoubles::add_to(value, odd);
+    if (sizeof(In) == 8 || value == 0)
+        return value == 0 ? 0 : static_cast<uint64_t>(__double_as_longlong(value));
+    const uint64_t bits = static_cast<uint64_t>(__double_as_longlong(to_odd(value, left)));
+    const uint64_t fraction = (bits & 0xfffffffffffffull) | 1ull << 52;
+    const gr_exact_leading head = {fraction << 11, static_cast<int32_t>(bits >> 52 & 2047) - 1086, false};
+    const uint64_t sign = 1ull << (format.precision - 1 + format.exponent_bits);
+    return gr_exact_round(head, format) | (bits >> 63 != 0 ? sign : 0);
+}
+
+// The outlier path: three doubles of a thread, whose exact sum is that of its outliers. What they cannot hold
+// goes to the state of the block, digit by digit. Numbers over 2^100 do not.
+template <class V> struct Outliers {
+    static constexpr gr_exact_size size = state_size<V>();
+    uint32_t flags = 0;   // OUTLIERS: there was something
+    bool spilled = false; // to the state
+    ThreeDoubles sum;
+
     static __device__ __noinline__ uint32_t put(double x) {
         const gr_exact_decomposed parts = gr_exact_decompose(static_cast<uint64_t>(__double_as_longlong(x)));
         // A narrow state has no digits for the lowest bits of a double, which are 0 in sums of float32.
@@ -134,9 +180,12 @@ template <class V> struct Outliers {
         return parts.flags;
     }
     __device__ void add_finite(double x) {
-        const double rest = add_to(low, add_to(middle, add_to(high, x)));
-        if (rest != 0)
-            flags |= put(rest);
+        if (const double rest = sum.add(x); rest != 0)
+            spill(rest);
+    }
+    __device__ void spill(double x) {
+        flags |= put(x);
+        spilled = true;
     }
     __device__ void add(double x) {
         constexpr double most = 0x1p980; // sums of larger numbers may overflow
@@ -144,26 +193,44 @@ template <class V> struct Outliers {
         if (sizeof(V) < 8 ? isfinite(x) : fabs(x) < most)
             add_finite(x);
         else
-            flags |= put(x);
+            spill(x);
     }
-    // Puts the sums of all threads into the state of the block.
-    __device__ void fold_all() {
+    // The sum of the lanes of a warp, in lane 0.
+    __device__ void join_warp() {
 #pragma unroll 1
         for (unsigned apart = 16; apart > 0; apart /= 2) {
-            const double other[3] = {__shfl_down_sync(0xffffffffu, high, apart),
-                                     __shfl_down_sync(0xffffffffu, middle, apart),
-                                     __shfl_down_sync(0xffffffffu, low, apart)};
+            const ThreeDoubles other = sum.shuffle_down(apart);
             if (threadIdx.x % 32 < apart)
 #pragma unroll 1
                 for (unsigned i = 0; i < 3; ++i)
-                    add_finite(i == 0 ? other[0] : i == 1 ? other[1] : other[2]);
+                    add_finite(other.at(i));
         }
-        // A lane for each of the three.
-        const double sums[2] = {__shfl_sync(0xffffffffu, middle, 0), __shfl_sync(0xffffffffu, low, 0)};
-        const unsigned lane = threadIdx.x % 32;
-        if (lane < 3)
-            put(lane == 0 ? high : lane == 1 ? sums[0] : sums[1]);
-        __syncthreads();
+    }
+    // The sum of all threads of the block, in thread 0: all of it, or what has not gone to the state. Returns
+    // whether it is all of it.
+    __device__ bool join_block() {
+        __shared__ double sums[32][3];
+        join_warp();
+        const unsigned lane = threadIdx.x % 32, warps = blockDim.x / 32;
+        if (warps > 1) {
+            if (lane == 0)
+                for (unsigned i = 0; i < 3; ++i)
+                    sums[threadIdx.x / 32][i] = sum.at(i);
+            __syncthreads();
+            if (threadIdx.x < 32) {
+                sum =
+                    lane < warps ? ThreeDoubles{sums[lane][0], sums[lane][1], sums[lane][2]} : ThreeDoubles{};
+                join_warp();
+            }
+        }
+        return !__syncthreads_or(spilled);
+    }
+    // Puts the sum into the state of the block; for the first warp, after join_block().
+    __device__ void put_sum() {
+        if (threadIdx.x == 0)
+#pragma unroll 1
+            for (unsigned i = 0; i < 3; ++i)
+                put(sum.at(i));
     }
 };
 
@@ -342,7 +409,10 @@ inline __device__ uint32_t block_max(uint32_t x) {
 }
 
 // Adds up a block's elements of a result: the sum is in the first warp; of `flags` all threads have OUTLIERS.
-template <class In, bool Pair> __device__ FixedPointSum add_in_window(const BlockElements<In, Pair> &part) {
+// `far`: the sum of the outliers, in thread 0, where that is not in the state of the block.
+template <class In, bool Pair>
+__device__ FixedPointSum add_in_window(const BlockElements<In, Pair> &part, ThreeDoubles &far,
+                                       bool &has_far) {
     using V = typename Loaded<In, Pair>::V;
     __shared__ uint32_t flags[32];
     __shared__ Whole sums[32];
@@ -395,8 +465,15 @@ template <class In, bool Pair> __device__ FixedPointSum add_in_window(const Bloc
         if (warp == 0)
             sum.units = warp_total<window.most_bits + 9>(lane < warps ? sums[lane] : Whole(0));
     }
-    if (sum.flags & OUTLIERS)
-        outliers.fold_all();
+    has_far = false;
+    if (sum.flags & OUTLIERS) {
+        has_far = outliers.join_block() && gridDim.y == 1;
+        if (!has_far) {
+            outliers.put_sum();
+            __syncthreads();
+        }
+        far = outliers.sum;
+    }
     return sum;
 }
 
@@ -449,6 +526,20 @@ __device__ bool join_sums(const gr_exact_params &p, uint64_t result, unsigned be
     return true;
 }
 
+// Adds a sum of units, each 2^exponent, to three doubles; returns whether they hold it.
+inline __device__ bool add_units(ThreeDoubles &to, Whole units, int exponent) {
+    double rest = 0;
+#pragma unroll 1
+    for (int shift = 0; shift < 144;
+         shift += 48, units >>= 48) { // 48 bits at once, those above with the sign
+        const int64_t piece = static_cast<int64_t>(shift < 96 ? units & 0xffffffffffff : units);
+        const int unit = exponent + shift;
+        rest +=
+            fabs(to.add(static_cast<double>(piece) * power_of_two(unit / 2) * power_of_two(unit - unit / 2)));
+    }
+    return rest == 0;
+}
+
 // Puts a sum of units into the block's state.
 template <unsigned Words> __device__ void put_in_state(const FixedPointSum &sum, unsigned below) {
     __syncwarp(); // others have read flags of what was far
@@ -483,13 +574,30 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
     if (threadIdx.x == 0 && gridDim.y > 1)
         ticket = draw_ticket(
             reinterpret_cast<unsigned *>(p.states + (result * size.words + size.words - 1) * 8), gridDim.y);
-    FixedPointSum sum = add_in_window(BlockElements<In, Pair>(p, base));
+    ThreeDoubles far;
+    bool has_far;
+    FixedPointSum sum = add_in_window(BlockElements<In, Pair>(p, base), far, has_far);
     if (!join_sums<size.words>(p, result, size.below, ticket, sum))
         return;
     if (is_plain<In>(p, sum.flags)) {
         if (threadIdx.x == 0)
             put<In>(p, result, round_whole(sum.units, sum.exponent, Format<In>::format));
         return;
+    }
+    if (has_far) { // in thread 0
+        bool done = false;
+        if (threadIdx.x == 0) {
+            ThreeDoubles all = far;
+            done = is_plain<In>(p, sum.flags & ~OUTLIERS) && add_units(all, sum.units, sum.exponent);
+            if (done)
+                put<In>(p, result, round_three<In>(all));
+            else
+#pragma unroll 1
+                for (unsigned i = 0; i < 3; ++i)
+                    Outliers<typename Loaded<In, Pair>::V>::put(far.at(i));
+        }
+        if (__shfl_sync(0xffffffffu, unsigned(done), 0) != 0)
+            return;
     }
     put_in_state<size.words>(sum, size.below);
     __syncwarp();
