@@ -48,7 +48,7 @@ def _select(elements: Any, at: Interpolation, mean: int) -> Any:
     return result
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def _line_quantiles(quantiles: Quantiles) -> Callable[[Any], Any]:
     """Return the function of (lines, length) that returns quantiles, a row for each."""
 
@@ -80,7 +80,7 @@ def _lines(x: Any, axes: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     return x.transpose(*kept, *axes).reshape(math.prod(shape), length), shape
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def quantiles(of: Quantiles, axes: tuple[int, ...]) -> Callable[[Any], Any]:
     """Return the function of an array that returns quantiles along axes, a row for each."""
     wide = BETWEEN in [_position(of, length)[1] for length in (2, 3)]
@@ -156,7 +156,7 @@ def topk(k: int, largest: bool) -> Callable[[Any], Any]:
     return first
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def compiled_quantiles(
     of: Quantiles, axes: tuple[int, ...], keepdims: bool, scalar: bool
 ) -> Callable[[Any], Any]:

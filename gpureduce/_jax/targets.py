@@ -74,6 +74,9 @@ def call(
     target: str, operands: Sequence[Any], results: Sequence[Any], **attributes: Attribute
 ) -> tuple[Any, ...]:
     """Call a target on arrays; `results` are their shapes and dtypes (`jax.ShapeDtypeStruct`)."""
+    for array in operands:
+        if not all(isinstance(length, int) for length in array.shape):
+            raise TypeError(f"expected a shape of numbers, which plans depend on, got {array.shape}")
     name = _targets()[target]
     keys = tuple(_key(*item) for item in attributes.items())
     size = _workspace(target, _described(operands), _described(results), keys)

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -266,6 +267,41 @@ def test_a_batch_is_one_call(op):
 def test_names_of_targets_have_a_version():
     text = jax.jit(ops.sum).lower(elements()).as_text()
     assert '"gpureduce_reduce_1"' in text or "@gpureduce_reduce_1" in text
+
+
+def test_exported_programs(place):
+    """JAX exports a custom call if it is allowed by its name; a shape of unknown lengths is refused."""
+    export = pytest.importorskip("jax.export", exc_type=ImportError)  # JAX 0.5 needs absl for it
+    x = elements((6, 40))
+    allowed = [export.DisabledSafetyCheck.custom_call("gpureduce_reduce_1")]
+
+    def function(x):
+        return ops.sum(x, 1)
+
+    exported = export.export(jax.jit(function), disabled_checks=allowed)(x)
+    same(exported.call(x), function(x))
+    with pytest.raises(ValueError, match="gpureduce_reduce_1"):
+        export.export(jax.jit(function))(x)
+    unknown = jax.ShapeDtypeStruct(export.symbolic_shape("b, 40"), jnp.float32)
+    with pytest.raises(TypeError, match="expected a shape of numbers"):
+        export.export(jax.jit(function), disabled_checks=allowed)(unknown)
+
+
+def test_loops_and_checkpoints():
+    x = elements((6, 40))
+    same(jax.lax.scan(lambda total, row: (total, ops.median(row)), 0.0, x)[1], ops.median(x, 1))
+    same(jax.lax.map(lambda row: ops.sum(row), x), jnp.stack([ops.sum(row) for row in x]))
+    same(jax.grad(jax.checkpoint(ops.logsumexp))(x), jax.grad(ops.logsumexp)(x))
+
+
+def test_threads():
+    x = elements((100, 40))
+    program = jax.jit(lambda x: (ops.sum(x, 1), ops.segment_sum(x, jnp.arange(100) % 7, 7)))
+    expected = [np.asarray(each) for each in program(x)]
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: program(x), range(40)):
+            for a, b in zip(found, expected, strict=True):
+                same(a, b)
 
 
 def test_a_training_step():
