@@ -98,7 +98,7 @@ def on_low_memory(
 # The running sums, or products, along an axis, or `out`.
 def scan(
     a: object,
-    product: bool,
+    op: int,
     axis: int,
     initial: bool,
     destination: Destination,

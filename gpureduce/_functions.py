@@ -18,6 +18,7 @@ from gpureduce._reduce.nan import fmax, fmin, nanargmax, nanargmin, nanmax, nanm
 from gpureduce._reduce.norms import logsumexp, norm, softmax_denominator
 from gpureduce._reduce.predicates import all, any, count_nonzero
 from gpureduce._reduce.search import argmax, argmin
+from gpureduce._scans.extremes import cummax, cummin
 from gpureduce._scans.running import cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum
 from gpureduce._segments.bins import bincount
 from gpureduce._segments.segments import group_reduce, reduceat, segment_reduce
@@ -35,6 +36,8 @@ __all__ = [
     "bitwise_xor",
     "conv2d",
     "count_nonzero",
+    "cummax",
+    "cummin",
     "cumprod",
     "cumsum",
     "cumulative_prod",

@@ -1480,6 +1480,54 @@ def argmin(
 ) -> Any: ...
 
 @overload
+def cummax(
+    a: NDArray[_AnyT], axis: SupportsIndex | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+) -> NDArray[_AnyT]: ...
+
+@overload
+def cummax(
+    a: DeviceArray, axis: SupportsIndex | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def cummax(
+    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def cummax(
+    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def cummin(
+    a: NDArray[_AnyT], axis: SupportsIndex | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+) -> NDArray[_AnyT]: ...
+
+@overload
+def cummin(
+    a: DeviceArray, axis: SupportsIndex | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def cummin(
+    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def cummin(
+    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
 def cumprod(
     a: NDArray[_InexactT], axis: SupportsIndex | None = None, dtype: None = None, out: None = None, *,
     device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,

@@ -401,10 +401,51 @@ class _Accumulator(_Reducer):
         return scan(array, axis=axis, dtype=dtype, out=_only(out), **cast(Any, options))
 
 
+class _Extreme(_Reducer):
+    """A ufunc that chooses elements, and accumulates in their dtype."""
+
+    @_counted
+    def accumulate(
+        self,
+        array: AnyArray,
+        axis: SupportsIndex = 0,
+        dtype: DTypeLike | None = None,
+        out: Out | tuple[Out] | None = None,
+        *,
+        device: str | Device | None = None,
+        stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any:
+        """Accumulate along an axis, as `numpy.ufunc.accumulate`.
+
+        Parameters
+        ----------
+        array : array_like or device array
+            Input array.
+        axis : int
+            Axis along which to accumulate.
+        dtype : None
+            Accepted for compatibility with NumPy; the dtype is that of the elements.
+        out : numpy.ndarray or device array, or tuple of one, optional
+            Output array.
+        device, stream, as_device
+            As for `gpureduce.cummax`.
+
+        Returns
+        -------
+        numpy.ndarray or DeviceArray
+        """
+        if dtype is not None:
+            raise TypeError(f"dtype: {self.__name__} accumulates in the dtype of the elements")
+        scan = functions.cummax if self._op == "max" else functions.cummin
+        options = {"device": device, "stream": stream, "as_device": as_device}
+        return scan(array, axis, out=_only(out), **cast(Any, options))
+
+
 add = _Accumulator("add", "sum", "np.int64(11)")
 multiply = _Accumulator("multiply", "prod", "np.int64(36)")
-minimum = _Reducer("minimum", "min", "np.int64(2)")
-maximum = _Reducer("maximum", "max", "np.int64(6)")
+minimum = _Extreme("minimum", "min", "np.int64(2)")
+maximum = _Extreme("maximum", "max", "np.int64(6)")
 logical_and = _Reducer("logical_and", "all", "np.True_")
 logical_or = _Reducer("logical_or", "any", "np.True_")
 bitwise_and = _Reducer("bitwise_and", "bitwise_and", "np.int64(2)")

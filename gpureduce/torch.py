@@ -25,8 +25,11 @@ from gpureduce._torch.clip import clip_grad_norm_
 from gpureduce._torch.group_softmax import group_log_softmax, group_softmax
 from gpureduce._torch.invariant import batch_invariant
 from gpureduce._torch.line_functions import (
+    Cumulative,
     Sorted,
     argsort,
+    cummax,
+    cummin,
     cumprod,
     cumsum,
     nancumprod,
@@ -81,6 +84,7 @@ from gpureduce._torch.statistics_functions import (
 )
 
 __all__ = [
+    "Cumulative",
     "Sorted",
     "all",
     "any",
@@ -95,6 +99,8 @@ __all__ = [
     "clip_grad_norm_",
     "conv2d",
     "count_nonzero",
+    "cummax",
+    "cummin",
     "cumprod",
     "cumsum",
     "deterministic",

@@ -308,6 +308,8 @@ static const struct {
     {"conv2d", py_fast_conv2d, 0},
     {"cumulative_sum", py_fast_scan, GR_SCAN_SUM},
     {"cumulative_prod", py_fast_scan, GR_SCAN_PROD},
+    {"cummax", py_fast_scan, GR_SCAN_MAX},
+    {"cummin", py_fast_scan, GR_SCAN_MIN},
     {"median", py_fast_quantiles, PY_MEDIAN},
     {"nanmedian", py_fast_quantiles, PY_NANMEDIAN},
     {"quantile", py_fast_quantiles, PY_QUANTILE},

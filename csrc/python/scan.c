@@ -1,6 +1,6 @@
-/* Prefix sums and products along one axis (cumsum, cumprod, with or without a leading initial value). The
-   fast path and the entry behind the Python fallback share the conversion of the elements and the shape of
-   the result. */
+/* Prefix sums, products and extremes along one axis (cumsum, cumprod, cummax, with or without an initial
+   value). The fast path and the entry behind the Python fallback share the conversion of the elements and the
+   shape of the result. */
 #include "scan/scan.h"
 
 #include <string.h>
@@ -45,7 +45,9 @@ static int infer_shape(scan_call *self) {
             return -1;
     }
     job->as_array = true;
-    job->dtype = gr_dtypes[source->dtype].sum;
+    if (self->scan.op >= GR_SCAN_MAX && gr_dtype_is_complex(source->dtype))
+        return PY_RAISE(PyExc_TypeError, "a: %s has no order", gr_dtypes[source->dtype].numpy_name);
+    job->dtype = gr_scan_result(self->scan.op, source->dtype);
     job->ndim = source->ndim;
     memcpy(job->extent, source->extent, source->ndim * sizeof source->extent[0]);
     job->extent[self->axis] += self->scan.initial ? 1 : 0;
@@ -88,7 +90,8 @@ static int parse_arguments(scan_call *self, const py_arguments arguments) {
         parsed = py_job_parse_options(job, arguments);
     if (parsed <= 0)
         return parsed;
-    job->check_nonfinite = !source->on_device && gr_dtypes[source->dtype].kind != GR_KIND_BITS;
+    job->check_nonfinite =
+        self->scan.op < GR_SCAN_MAX && !source->on_device && gr_dtypes[source->dtype].kind != GR_KIND_BITS;
     return overlaps(self) ? 0 : 1;
 }
 
@@ -110,11 +113,15 @@ PyObject *py_fast_scan(const py_signature *signature, const py_arguments argumen
 
 PyObject *py_scan(PyObject *module, PyObject *args) {
     PyObject *a, *destination, *result = NULL;
-    int product, initial, inferred = -1;
+    int op, initial, inferred = -1;
     Py_ssize_t axis;
-    if (!PyArg_ParseTuple(args, "OpnpO", &a, &product, &axis, &initial, &destination))
+    if (!PyArg_ParseTuple(args, "OinpO", &a, &op, &axis, &initial, &destination))
         return NULL;
-    scan_call self = {.scan = {.op = product ? GR_SCAN_PROD : GR_SCAN_SUM, .initial = initial != 0}};
+    if (op < 0 || op >= GR_SCAN_OPS) {
+        PyErr_Format(PyExc_ValueError, "op: expected 0 to %d, got %d", GR_SCAN_OPS - 1, op);
+        return NULL;
+    }
+    scan_call self = {.scan = {.op = (gr_scan_op)op, .initial = initial != 0}};
     py_job_init(&self.job, PyModule_GetState(module));
     const py_operand *source = &self.job.inputs[0];
     if (take_elements(&self, a, PY_NATIVE) > 0) {

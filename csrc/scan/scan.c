@@ -11,8 +11,20 @@
 _Static_assert(sizeof(gr_one_wave_scan_params) <= GR_MAX_PATCHED_PARAMS,
                "a backend writes `first` in a copy of them");
 
-const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod"};
-static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod"};
+const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod", "cummax", "cummin"};
+static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod", "max", "min"};
+
+static bool is_extreme(gr_scan_op op) {
+    return op == GR_SCAN_MAX || op == GR_SCAN_MIN;
+}
+
+gr_dtype gr_scan_result(gr_scan_op op, gr_dtype dtype) {
+    return is_extreme(op) ? dtype : gr_dtypes[dtype].sum;
+}
+
+static size_t result_bytes(const gr_scan *self) {
+    return gr_dtypes[gr_scan_result(self->op, self->dtype)].item_bytes;
+}
 
 uint64_t gr_lookback_nodes(uint64_t tiles) {
     enum { SHIFT = 5 }; /* 32 nodes have one parent */
@@ -31,8 +43,13 @@ typedef struct kind {
     uint32_t persistent_stages, persistent_blocks_per_sm;
 } kind;
 
-static kind kind_of(gr_dtype result) {
-    const gr_dtype kernel = result == GR_DTYPE_u64 ? GR_DTYPE_i64 : result; /* sums have the same bits */
+static kind kind_of(const gr_scan *self) {
+    const gr_dtype result = gr_scan_result(self->op, self->dtype);
+    gr_dtype kernel = result;
+    if (is_extreme(self->op))
+        kernel = result == GR_DTYPE_b8 ? GR_DTYPE_u8 : result;
+    else if (result == GR_DTYPE_u64)
+        kernel = GR_DTYPE_i64; /* sums have the same bits */
     const bool pair = gr_dtype_is_complex(result);
     return (kind){
         .name = gr_dtypes[kernel].name,
@@ -102,7 +119,7 @@ static gr_scan_params params_of(const gr_scan *self, const kind *of) {
         .line_stride = self->line_stride / item,
         .along_stride = self->along_stride / item,
         .inner_stride = self->inner_stride / item,
-        .kind = load_kinds[self->dtype],
+        .kind = is_extreme(self->op) ? GR_SCAN_AS_RESULT : load_kinds[self->dtype],
     };
     share(&params, of);
     const int64_t inner = (int64_t)self->inner, line = inner * (int64_t)self->length;
@@ -131,8 +148,7 @@ static const char *name_of(const gr_scan *self, const kind *of) {
 static uint32_t add_output(const gr_scan *self, gr_program *program) {
     const uint64_t rows = self->length + (self->initial ? 1 : 0);
     return gr_program_buffer(program, GR_BUFFER_OUTPUT,
-                             (size_t)(self->lines * rows * self->inner) *
-                                 gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes);
+                             (size_t)(self->lines * rows * self->inner) * result_bytes(self));
 }
 
 /* Threads per block of the single-wave kernels, and blocks per line; 0 if the lines need too many blocks or
@@ -272,22 +288,22 @@ static bool plan_columns(const gr_scan *self, const kind *of, const gr_scan_para
 static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_scan *self = request;
     const gr_device_caps *caps = &device->backend->info.caps;
-    const gr_dtype result = gr_dtypes[self->dtype].sum;
-    const kind of = kind_of(result);
+    const kind of = kind_of(self);
     const gr_scan_params params = params_of(self, &of);
+    const bool any = !is_extreme(self->op); /* extremes have the tiled kernel only */
     uint64_t blocks = 0;
-    const uint32_t threads = caps->capability >= GR_HOPPER && has_contiguous_lines(self, &params)
+    const uint32_t threads = any && caps->capability >= GR_HOPPER && has_contiguous_lines(self, &params)
                                  ? one_wave_threads(self, &of, &blocks)
                                  : 0;
     if (threads > 0) {
         plan_one_wave(self, &of, threads, blocks, program);
         return;
     }
-    if (is_persistent(self, &of, &params, caps)) {
+    if (any && is_persistent(self, &of, &params, caps)) {
         plan_persistent(self, &of, program);
         return;
     }
-    if (plan_columns(self, &of, &params, program))
+    if (any && plan_columns(self, &of, &params, program))
         return;
     const uint64_t tiles = params.chains * params.chain_tiles;
     const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * GR_SCAN_BLOCKS_PER_SM;

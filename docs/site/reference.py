@@ -33,6 +33,7 @@ SUBJECTS = {
     ),
     "Cumulative sums, segments and groups": (
         *("cumulative_sum", "cumulative_prod", "cumsum", "cumprod", "nancumsum", "nancumprod"),
+        *("cummax", "cummin"),
         *("segment_reduce", "group_reduce", "reduceat", "bincount"),
     ),
     "Linear algebra and convolution": (*("matmul", "dot", "inner", "vecdot", "trace", "norm", "conv2d"),),

@@ -1115,6 +1115,30 @@ class Reductions:
     ) -> Any: ...
 
     @overload
+    def cummax(
+        self, axis: SupportsIndex | None = None, out: None = None, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def cummax(
+        self, axis: SupportsIndex | None = None, out: Out | None = None, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def cummin(
+        self, axis: SupportsIndex | None = None, out: None = None, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def cummin(
+        self, axis: SupportsIndex | None = None, out: Out | None = None, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
     def cumprod(
         self, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
         device: str | Device | None = None, stream: Stream | None = None,

@@ -368,8 +368,8 @@ def _running(
     skip_nan: bool = False,
 ) -> Any:
     options = Options(device=device, stream=stream, as_device=as_device)
-    operand = _with_axis(as_operand(a, device))
-    along = 0 if flatten else _axis(axis, len(operand.shape))
+    operand = with_axis(as_operand(a, device))
+    along = 0 if flatten else axis_of(axis, len(operand.shape))
     initial = _flag(include_initial)
     shape = [math.prod(operand.shape)] if flatten else list(operand.shape)
     shape[along] += initial
@@ -377,7 +377,7 @@ def _running(
     if skip_nan and operand.dtype.kind not in "biu":
         operand = _without_nan(op, operand, output)
     if flatten:
-        operand = _flattened(operand, output)
+        operand = flattened(operand, output)
     loop = output.loop_dtype(op, operand.rule_dtype, dtype)
     logical = loop == dtypes.BOOL
     if not (loop.kind in "iu" and operand.dtype.kind in "biu"):  # else modulo 2^64, then a smaller power
@@ -427,7 +427,7 @@ def _without_nan(op: str, operand: Operand, output: OutputSpec) -> Operand:
     return replace(operand, handle=made._view_tuple(), view=made)
 
 
-def _flattened(operand: Operand, output: OutputSpec) -> Operand:
+def flattened(operand: Operand, output: OutputSpec) -> Operand:
     """Return the elements in C order as a vector."""
     if len(operand.shape) == 1:
         return operand
@@ -444,7 +444,11 @@ def _flattened(operand: Operand, output: OutputSpec) -> Operand:
 def _scanned(op: str, operand: Operand, along: int, initial: bool, core_out: Any, output: OutputSpec) -> Any:
     """Scan by the core; None if it writes to `core_out`."""
     return _core.scan(
-        operand.handle, op == "prod", along, initial, (core_out, operand.kind, operand.index, output.stream)
+        operand.handle,
+        int(op == "prod"),
+        along,
+        initial,
+        (core_out, operand.kind, operand.index, output.stream),
     )
 
 
@@ -473,7 +477,7 @@ def _check_fp_status(op: str, result: np.ndarray, operand: Operand, axis: int, i
     floating.signal("accumulate", over, invalid, modes)
 
 
-def _with_axis(operand: Operand) -> Operand:
+def with_axis(operand: Operand) -> Operand:
     """Return a number as an array of one element."""
     if operand.shape:
         return operand
@@ -483,7 +487,7 @@ def _with_axis(operand: Operand) -> Operand:
     return operand
 
 
-def _axis(axis: Any, ndim: int) -> int:
+def axis_of(axis: Any, ndim: int) -> int:
     if axis is None and ndim > 1:
         raise ValueError(f"axis: required for an array of {ndim} dimensions")
     if isinstance(axis, tuple):

@@ -99,6 +99,21 @@ scans = {
         "nancumprod", Gradient(derivatives.keep_scan, derivatives.of_cumprod(True), None, defaults=_LINE)
     ),
 }
+extremes = {
+    name: define(
+        name,
+        "Tensor a, int axis",
+        lines.extreme_on_cuda(name),
+        lines.extreme_on_host(name),
+        lines.fake_extreme,
+        batched=along(1),
+        gradient=Gradient(
+            derivatives.keep_extreme, derivatives.of_extreme, derivatives.along_sort, defaults=_LINE
+        ),
+        results="(Tensor values, Tensor indices)",
+    )
+    for name in ("cummax", "cummin")
+}
 sort = define(
     "sort",
     "Tensor a, int axis=-1, bool descending=False",

@@ -16,6 +16,7 @@ The formulas, x an element, n the number of elements, g the gradient of the resu
 | moments | of a central moment of order k: g k ((x - mean)^(k-1) - m_(k-1)) / n | calculus |
 | cumsum | the cumulative sum of g from the end | PyTorch, derivatives.yaml: cumsum |
 | cumprod | PyTorch's own formula | PyTorch, cumprod_backward |
+| cummax, cummin | the sum of g over the results that are x | PyTorch, cummaxmin_backward |
 | sort, topk | g of the place to which x goes | PyTorch, value_selecting_reduction_backward |
 """
 
@@ -31,6 +32,7 @@ from gpureduce._order.methods import interpolation
 from gpureduce._torch import gradients, torch
 from gpureduce._torch.kernels import axes_of
 from gpureduce._torch.normalize import wide
+from gpureduce._torch.scatter import scatter_add
 
 Gradients = tuple[torch.Tensor | None, ...]
 keep_shape, keep_input, keep_both = gradients.keep_shape, gradients.keep_input, gradients.keep_both
@@ -313,3 +315,20 @@ def along_sort(ctx: Any, gradient: Callable, a: torch.Tensor, *rest: Any) -> tup
     """Return the sorted elements' tangents."""
     (indices,) = ctx.saved_tensors
     return a.gather(ctx.axis, indices), None
+
+
+def keep_extreme(ctx: Any, inputs: tuple, output: Any) -> None:
+    """Save the indices of cumulative extremes."""
+    a, axis = inputs
+    ctx.shape, ctx.axis = a.shape, axis % max(a.ndim, 1)
+    ctx.save_for_backward(output[1])
+    ctx.mark_non_differentiable(output[1])
+
+
+def of_extreme(ctx: Any, grad: torch.Tensor, _: Any = None) -> Gradients:
+    """Return the gradient of cumulative extremes: exact sums, as an element may be several results."""
+    (indices,) = ctx.saved_tensors
+    if not ctx.shape:
+        return grad, None
+    zeros = torch.zeros(ctx.shape, dtype=grad.dtype, device=grad.device)
+    return scatter_add(zeros, ctx.axis, indices, grad), None

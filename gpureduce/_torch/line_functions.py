@@ -32,6 +32,27 @@ class Sorted(NamedTuple):
     indices: torch.Tensor
 
 
+class Cumulative(NamedTuple):
+    """Named tuple that `gpureduce.torch.cummax` and `cummin` return.
+
+    Attributes
+    ----------
+    values : torch.Tensor
+        The cumulative extremes.
+    indices : torch.Tensor
+        Their indices along the axis, as int64.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.cummax(torch.tensor([2, 1])).values
+    tensor([2, 2])
+    """
+
+    values: torch.Tensor
+    indices: torch.Tensor
+
+
 def _scan(name: str, a: torch.Tensor, axis: int | None, dim: int | None) -> torch.Tensor:
     """Call a scan; without an axis, of the flattened tensor."""
     check_tensor(a, "a")
@@ -136,6 +157,66 @@ def nancumprod(a: torch.Tensor, axis: int | None = None, *, dim: int | None = No
     tensor([2., 2., 6.])
     """
     return _scan("nancumprod", a, axis, dim)
+
+
+def _extreme(name: str, a: torch.Tensor, axis: int | None, dim: int | None) -> Cumulative:
+    """Call a cumulative extreme; without an axis, of the flattened tensor."""
+    check_tensor(a, "a")
+    if axis is None and dim is None:
+        a, axis = a.reshape(-1), 0
+    return Cumulative(*catalogue.extremes[name](a, one_axis(a, axis, dim)))
+
+
+def cummax(a: torch.Tensor, axis: int | None = None, *, dim: int | None = None) -> Cumulative:
+    """Return the cumulative maximum along an axis and its indices, as `torch.cummax`.
+
+    Parameters
+    ----------
+    a : torch.Tensor
+        Input tensor of any shape and strides, on a GPU or the CPU.
+    axis : int, optional
+        Axis along which to search. Default: the flattened tensor.
+    dim
+        PyTorch's name of `axis`.
+
+    Returns
+    -------
+    Cumulative
+        ``values`` and ``indices``. Of equal elements, the index is that of the last one, as in PyTorch.
+
+    Notes
+    -----
+    NaN propagates. The gradient is an exact sum over the results that are an element.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.cummax(torch.tensor([3, 1, 4, 1, 5])).values
+    tensor([3, 3, 4, 4, 5])
+    """
+    return _extreme("cummax", a, axis, dim)
+
+
+def cummin(a: torch.Tensor, axis: int | None = None, *, dim: int | None = None) -> Cumulative:
+    """Return the cumulative minimum along an axis and its indices, as `torch.cummin`.
+
+    Parameters
+    ----------
+    a, axis, dim
+        As for `cummax`.
+
+    Returns
+    -------
+    Cumulative
+        As for `cummax`.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.cummin(torch.tensor([3, 1, 4, 1, 5])).indices
+    tensor([0, 1, 1, 3, 3])
+    """
+    return _extreme("cummin", a, axis, dim)
 
 
 def sort(

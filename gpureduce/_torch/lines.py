@@ -77,6 +77,57 @@ def scan_on_host(name: str) -> Callable:
     return scan
 
 
+# Cumulative extremes
+
+
+def fake_extreme(a: torch.Tensor, axis: int) -> Tensors:
+    """Return tensors like the cumulative extremes and their indices."""
+    _check_ordered("cummax and cummin", a)
+    _axis(a, axis)
+    return a.new_empty(a.shape), a.new_empty(a.shape, dtype=torch.int64)
+
+
+def _last_places(a: torch.Tensor, values: torch.Tensor, axis: int) -> torch.Tensor:
+    """Return each element's index where it is the extreme so far, else 0."""
+    axis = _axis(a, axis)
+    places = torch.arange(a.shape[axis] if a.ndim else 1, device=a.device)
+    places = places.view([-1 if each == axis else 1 for each in range(a.ndim)]) if a.ndim else places[0]
+    return torch.where((a == values) | (a != a), places, 0)
+
+
+def extreme_on_cuda(name: str) -> Callable:
+    """Return the kernel that enqueues a cumulative extreme on the current stream."""
+    function = getattr(_functions, name)
+
+    def extreme(a, axis):
+        values, indices = fake_extreme(a, axis)
+        if values.numel():
+            shape, elements = a.shape or (1,), a.detach()
+            if a.ndim > 2 and not a.is_contiguous():
+                elements = elements.contiguous()
+            function(elements.view(shape), axis, out=values.view(shape))
+            places = _last_places(elements, values, axis)
+            _functions.cummax(places.view(shape), axis, out=indices.view(shape))
+        return values, indices
+
+    return extreme
+
+
+def extreme_on_host(name: str) -> Callable:
+    """Return the kernel that calls the package's function for host memory."""
+    function = getattr(_functions, name)
+
+    def extreme(a, axis):
+        values, indices = fake_extreme(a, axis)
+        if values.numel():
+            values = tensor_of(function(array_of(a), axis), a.dtype).view(a.shape)
+            places = _last_places(a.detach(), values, axis)
+            indices = tensor_of(_functions.cummax(array_of(places), axis), torch.int64).view(a.shape)
+        return values, indices
+
+    return extreme
+
+
 # Sorts
 
 

@@ -63,8 +63,15 @@ def check_integers(a: torch.Tensor, index: Any, name: str, of: str) -> None:
 def _check_index(a: torch.Tensor, index: Any, size: Any) -> None:
     """Raise for what is no index; the values are looked at in host memory only."""
     check_integers(a, index, "index", "input")
-    # A fake tensor has no values.
-    if type(index) is torch.Tensor and index.device.type == "cpu" and index.numel() and not _compiling():
+    # A fake tensor has no values, and those of a batch differ.
+    batched = torch._C._are_functorch_transforms_active()
+    if (
+        not batched
+        and type(index) is torch.Tensor
+        and index.device.type == "cpu"
+        and index.numel()
+        and not _compiling()
+    ):
         least, most = (int(each) for each in torch.aminmax(index))
         if least < 0 or most >= size:
             raise IndexError(f"index: expected 0 to {size - 1}, got {least if least < 0 else most}")

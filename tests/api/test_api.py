@@ -33,7 +33,7 @@ PUBLIC = {
     "nansum", "nanprod", "nanmean", "nanmin", "nanmax", "nanargmin", "nanargmax", "fmin", "fmax", "norm",
     "logsumexp", "softmax_denominator", "ptp", "logical_xor", "average", "vecdot", "inner", "trace",
     "var", "std", "nanvar", "nanstd", "moments", "multi", "Moments",
-    "cumulative_sum", "cumulative_prod", "cumsum", "cumprod", "nancumsum", "nancumprod",
+    "cumulative_sum", "cumulative_prod", "cumsum", "cumprod", "nancumsum", "nancumprod", "cummax", "cummin",
     "segment_reduce", "reduceat", "group_reduce", "bincount",
     "softmax", "log_softmax", "rms_norm", "layer_norm",
     "median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK",

@@ -17,6 +17,7 @@ pytestmark = [
 OPS = torch.ops.gpureduce
 QUANTILES = ("quantile", "nanquantile")
 SEARCHES = ("nanargmax", "nanargmin")
+EXTREMES = ("cummax", "cummin")
 SCANS = ("cumsum", "cumprod", "nancumsum", "nancumprod")
 
 
@@ -126,6 +127,13 @@ def test_sorts_and_moments(place):
         values, indices = OPS.topk(a, 3, axis, False)
         torch.testing.assert_close(values, torch.topk(a, 3, axis, False)[0], rtol=0, atol=0)
         torch.testing.assert_close(a.gather(axis, indices), values, rtol=0, atol=0)
+    for axis in (0, 1):
+        for name in ("cummax", "cummin"):
+            rounded = a.round()  # with equal elements
+            values, indices = getattr(OPS, name)(rounded, axis)
+            wanted = getattr(torch, name)(rounded.cpu(), axis)
+            torch.testing.assert_close(values.cpu(), wanted[0], equal_nan=True, rtol=0, atol=0)
+            assert torch.equal(indices.cpu(), wanted[1])
     a = elements((6, 50), torch.float64).to(place)
     got = OPS.moments(a, [1], True, 1)
     var, mean = torch.var_mean(a, 1, correction=1, keepdim=True)
@@ -150,6 +158,8 @@ def differentiable():
     cases |= {
         "sort": lambda a: OPS.sort(a, 1)[0],
         "topk": lambda a: OPS.topk(a, 2, 0)[0],
+        "cummax": lambda a: OPS.cummax(a, 1)[0],
+        "cummin": lambda a: OPS.cummin(a, 0)[0],
         "moments": lambda a: torch.stack(OPS.moments(a, [1], False, 1)),
         "midpoint": lambda a: OPS.quantile(a, [0.3], [1], False, "midpoint"),
     }
@@ -215,7 +225,7 @@ def test_vmap_and_grad(name, place):
 
 def samples(name, place):
     a = elements((3, 4, 5), torch.float32).to(place).requires_grad_()
-    if name in SCANS:
+    if name in (*SCANS, *EXTREMES):
         return [(a, 1)]
     if name in ("sort", "argsort"):
         return [(a, 1, True), (a.detach().transpose(0, 2),)]
@@ -228,7 +238,7 @@ def samples(name, place):
     return [(a, *arguments(name, None, False)), (a.transpose(0, 2), *arguments(name, [0, -1], True))]
 
 
-EVERY = [*statistics.ROWS, *SCANS, "sort", "argsort", "topk", "moments"]
+EVERY = [*statistics.ROWS, *SCANS, *EXTREMES, "sort", "argsort", "topk", "moments"]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -238,7 +248,8 @@ def test_opcheck(name, place):
 
 
 def test_every_operator_is_checked():
-    assert set(EVERY) == {*catalogue.reductions, *catalogue.scans, "sort", "argsort", "topk", "moments"}
+    single = {"sort", "argsort", "topk", "moments"}
+    assert set(EVERY) == {*catalogue.reductions, *catalogue.scans, *catalogue.extremes, *single}
 
 
 def test_a_compiled_function(place):

@@ -13,14 +13,11 @@ from gpureduce import _core
 from gpureduce._order import row_view as order_lines
 from gpureduce._order.methods import POSITIONS
 from gpureduce._profiles.from_core import kernel_profiles, observe
+from tests.support.ordered_values import DTYPES, values
 
 HELD = 31744  # bytes of a line that a block holds
 PART = 4096
 SORTED = 4096
-DTYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
-    "float64",
-)  # fmt: skip
 FLOATS = DTYPES[-3:]
 SIZES = [
     1,
@@ -47,20 +44,6 @@ ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 new_numpy = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.4.0", reason="dtypes of quantiles are those of NumPy 2.4"
 )
-
-
-def values(shape, dtype, seed):
-    """Numbers of either sign, some of them equal, few near one another."""
-    draw = np.random.default_rng(seed)
-    numbers = draw.standard_normal(shape) * 10.0 ** draw.integers(-3, 5, shape)
-    if dtype == "bool":
-        return numbers > 0
-    if np.dtype(dtype).kind in "iu":
-        limits = np.iinfo(dtype)
-        drawn = draw.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-        return np.where(draw.random(shape) < 0.3, draw.integers(0, 5, shape).astype(dtype), drawn)
-    with np.errstate(over="ignore"):
-        return np.where(draw.random(shape) < 0.3, np.round(numbers), numbers).astype(dtype)
 
 
 def exactly(got, wanted):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import gpureduce
-from tests.order.test_order import DTYPES, SORTED, values
+from tests.support.ordered_values import DTYPES, values
 
+SORTED = 4096  # elements that a block sorts
 SIZES = [1, 2, 31, 100, 129, 257, SORTED, SORTED + 1, 3 * SORTED + 5]
 
 

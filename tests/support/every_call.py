@@ -592,6 +592,8 @@ def orders():
         "topk on device": top(on_device, 2, 0),
         "topk stays on device": top(on_device, 2),
         "topk goes to the device": top(matrix, 2, as_device=True, **SIM),
+        "cummax": functools.partial(gpureduce.cummax, matrix, 1, **SIM),
+        "cummin on device": functools.partial(gpureduce.cummin, on_device, 0),
         "sort": functools.partial(gpureduce.sort, on_device, axis=0),
         "argsort": functools.partial(gpureduce.argsort, matrix, **SIM),
         "sort of an order": functools.partial(gpureduce.sort, matrix, order="x", **SIM),

@@ -164,7 +164,7 @@ def modules():
             path,
             written(path.read_text(), lambda name, names=names: name in names and texts(name, operators)),
         )
-    tensors = ("reduction", "search", "nan", "statistics", "line")
+    tensors = ("reduction", "search", "nan", "statistics")
     others = {f"_torch/{name}_functions.py": TENSORS for name in tensors} | {"dask.py": CHUNKED}
     for name, shared in others.items():
         path = PACKAGE / name

@@ -114,6 +114,10 @@ def rules(name, parameters):
         element, result = ("_AnyT", "NDArray[_AnyT]") if name == "sort" else ("Any", "NDArray[np.int64]")
         yield {"a": f"NDArray[{element}]", "out": "None = None", "as_device": NUMBER["as_device"]}, result
         yield KEPT | {"a": "DeviceArray"}, "DeviceArray"
+    elif name in ("cummax", "cummin"):
+        kept = {"out": "None = None", "as_device": NUMBER["as_device"]}
+        yield kept | {"a": "NDArray[_AnyT]"}, "NDArray[_AnyT]"
+        yield KEPT | {"a": "DeviceArray"}, "DeviceArray"
     elif "cum" in name:
         kept = {"dtype": "None = None", "out": "None = None", "as_device": NUMBER["as_device"]}
         yield kept | {"a": "NDArray[_InexactT]"}, "NDArray[_InexactT]"

@@ -33,7 +33,7 @@ xp.max(a, varient="v7")  # mypy: call-overload; pyright: reportCallIssue
 xp.maximum.reduce(a, varient="v7")  # mypy: call-arg; pyright: reportCallIssue
 kernel(a, dev="sim")  # mypy: call-arg; pyright: reportCallIssue
 gpureduce.summ(a)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
-xp.maximum.accumulate(a)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
+xp.logical_or.accumulate(a)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 xp.histogram(a)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 
 # A value of another type.

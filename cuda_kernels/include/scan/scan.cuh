@@ -22,6 +22,7 @@ template <> struct RunningState<float> { using type = double; };
 template <> struct RunningState<gr_c64> { using type = ComplexParts<double>; };
 
 template <class T> struct Running {
+    static constexpr bool widens = true; // narrower integers are loaded as 64 bits
     using Out = T;
     using State = typename RunningState<T>::type;
     static __device__ State load(T x) {
@@ -174,7 +175,7 @@ template <class F> struct Scan : ScanLookback<F> {
     __device__ void load(const ScanTile &tile) {
         if (ready)
             return hold<Out, vector>(ahead_of_time);
-        if constexpr (std::is_same<Out, int64_t>::value) {
+        if constexpr (F::widens && std::is_same<Out, int64_t>::value) {
             switch (p.kind) {
             case GR_SCAN_B8:
                 return load_as<gr_bool>(tile);

@@ -1,0 +1,6 @@
+// Running maxima.
+#include "scan/extremes.cuh"
+
+using namespace gr::scan;
+
+GR_EXTREME_ENTRIES(max, RunningMax)
