@@ -171,10 +171,27 @@ def segment_coverage() -> list[tuple[str, str]]: ...
 # The offsets of the groups, then the numbers of their rows, or `out`.
 def label_order(labels: object, groups: int, destination: Destination, /) -> Any: ...
 
-# Of elements of the shape of `mask`, which is (lines, rows, columns): the numbers of their results among
-# those of all lines, groups and columns, or -1; or `out`. int32 if these numbers fit, else int64.
+# Of elements of a shape (lines, rows, columns), which is also that of `mask`: the numbers of their results
+# among those of all lines, groups and columns, or -1; or `out`. int32 if these numbers fit, else int64. The
+# labels of each row are there `repeats` times.
 def masked_labels(
-    *, labels: object, by_offsets: bool, num_groups: int, mask: object, destination: Destination
+    *,
+    labels: object,
+    by_offsets: bool,
+    num_groups: int,
+    shape: tuple[int, int, int],
+    mask: object | None,
+    repeats: int,
+    destination: Destination,
+) -> Any: ...
+
+# Products of the shape (lines, rows, columns), each row followed by one of their rounding errors; of float32
+# with `wide` the exact products as float64.
+def group_products(*, weights: object, a: object, wide: bool, destination: Destination) -> Any: ...
+
+# Quotients of float64, as float32 if `narrow`.
+def group_quotients(
+    *, dividends: object, divisors: object, narrow: bool, destination: Destination
 ) -> Any: ...
 
 # The elements of ranks, a row per line, or `out`; their quantiles if `quantiles` is (mean, dtype, lower,

@@ -1701,24 +1701,24 @@ def bincount(
 def group_reduce(
     a: DeviceArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
     axis: SupportsIndex = 0, out: None = None, ddof: float = 0, where: AnyArray | bool = True,
-    variant: str = "auto", device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[True] | None = None, exact: bool = False,
+    weights: AnyArray | None = None, variant: str = "auto", device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def group_reduce(
     a: AnyArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
     axis: SupportsIndex = 0, out: None = None, ddof: float = 0, where: AnyArray | bool = True,
-    variant: str = "auto", device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[True], exact: bool = False,
+    weights: AnyArray | None = None, variant: str = "auto", device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True], exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def group_reduce(
     a: AnyArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
     axis: SupportsIndex = 0, out: Out | None = None, ddof: float = 0, where: AnyArray | bool = True,
-    variant: str = "auto", device: str | Device | None = None, stream: Stream | None = None,
-    as_device: bool | None = None, exact: bool = False,
+    weights: AnyArray | None = None, variant: str = "auto", device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, exact: bool = False,
 ) -> Any: ...
 
 @overload
@@ -1745,20 +1745,23 @@ def reduceat(
 @overload
 def segment_reduce(
     a: DeviceArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
-    ddof: float = 0, where: AnyArray | bool = True, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: Literal[True] | None = None, exact: bool = False,
+    ddof: float = 0, where: AnyArray | bool = True, weights: AnyArray | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def segment_reduce(
     a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
-    ddof: float = 0, where: AnyArray | bool = True, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: Literal[True], exact: bool = False,
+    ddof: float = 0, where: AnyArray | bool = True, weights: AnyArray | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def segment_reduce(
     a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: Out | None = None,
-    ddof: float = 0, where: AnyArray | bool = True, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: bool | None = None, exact: bool = False,
+    ddof: float = 0, where: AnyArray | bool = True, weights: AnyArray | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    exact: bool = False,
 ) -> Any: ...

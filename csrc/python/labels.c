@@ -89,49 +89,66 @@ static gr_status work_masked(void *arg, gr_device *device, const gr_binding *bin
     return gr_masked_labels_run(device, &((const masked_call *)arg)->labels, binding, interrupt, error);
 }
 
-/* Checks the inputs and infers the result: a label per element of the mask. -1 with an exception set. */
+/* Checks the inputs and infers the result: a label per element. -1 with an exception set. */
 static int set_masked(masked_call *self, Py_ssize_t groups) {
     py_job *job = &self->job;
     const py_operand *source = &job->inputs[0], *mask = &job->inputs[1];
     gr_masked_labels *labels = &self->labels;
     const bool integers = gr_dtypes[source->dtype].kind == GR_KIND_BITS && source->dtype != GR_DTYPE_b8;
-    if (mask->ndim != 3 || mask->dtype != GR_DTYPE_b8)
-        return PY_RAISE(PyExc_ValueError, "mask: expected bools along three axes");
+    if (labels->has_mask &&
+        (mask->ndim != 3 || mask->dtype != GR_DTYPE_b8 || mask->extent[0] != labels->lines ||
+         mask->extent[1] != labels->length || mask->extent[2] != labels->inner))
+        return PY_RAISE(PyExc_ValueError, "mask: expected bools of the shape of the elements");
     if (source->ndim != 1 || !integers || groups < 0 || (labels->by_offsets && source->dtype != GR_DTYPE_i64))
         return PY_RAISE(PyExc_ValueError, "labels: expected integers along one axis, and some groups");
-    labels->lines = mask->extent[0];
-    labels->length = mask->extent[1];
-    labels->inner = mask->extent[2];
     labels->groups = (uint64_t)groups;
     if (source->extent[0] != (labels->by_offsets ? labels->groups + 1 : labels->length) ||
         (labels->by_offsets && !py_operand_is_contiguous(source, true)))
         return PY_RAISE(PyExc_ValueError, "labels: expected one for each row, or one more than segments");
     labels->label_dtype = source->dtype;
     labels->label_stride = source->stride[0];
-    labels->line_stride = mask->stride[0];
-    labels->row_stride = mask->stride[1];
-    labels->column_stride = mask->stride[2];
+    if (labels->has_mask) {
+        labels->line_stride = mask->stride[0];
+        labels->row_stride = mask->stride[1];
+        labels->column_stride = mask->stride[2];
+    }
     job->as_array = true;
     job->dtype = gr_masked_labels_dtype(labels);
     job->ndim = 1;
-    job->extent[0] = labels->lines * labels->length * labels->inner;
+    job->extent[0] = labels->lines * labels->length * labels->repeats * labels->inner;
     return py_job_set_c_strides(job) ? 0
                                      : PY_RAISE(PyExc_ValueError, "mask: too many elements for any memory");
 }
 
+static int take_input(py_job *job, size_t i, PyObject *object, const char *name) {
+    py_operand *operand = &job->inputs[i];
+    job->input_count = i + 1;
+    return py_operand_from_object(job->state, object, PY_NATIVE, GR_SCOPE_GENERAL, name, operand) < 0
+               ? -1
+               : py_operand_ensure_element_strides(operand);
+}
+
 PyObject *py_masked_labels(PyObject *module, PyObject *args, PyObject *named) {
-    static char *names[] = {"labels", "by_offsets", "num_groups", "mask", "destination", NULL};
-    static const char *const inputs[] = {"labels", "mask"};
-    PyObject *objects[2], *destination, *result = NULL;
+    static char *names[] = {"labels", "by_offsets", "num_groups",  "shape",
+                            "mask",   "repeats",    "destination", NULL};
+    PyObject *source, *mask, *destination, *result = NULL;
+    unsigned long long lines, length, inner;
     Py_ssize_t groups;
     int by_offsets;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OpnOO", names, &objects[0], &by_offsets, &groups,
-                                     &objects[1], &destination))
+    unsigned repeats;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "Opn(KKK)OIO", names, &source, &by_offsets, &groups, &lines,
+                                     &length, &inner, &mask, &repeats, &destination))
         return NULL;
-    masked_call self = {.labels = {.by_offsets = by_offsets != 0}};
+    masked_call self = {.labels = {.by_offsets = by_offsets != 0,
+                                   .has_mask = mask != Py_None,
+                                   .lines = lines,
+                                   .length = length,
+                                   .inner = inner,
+                                   .repeats = repeats}};
     py_job *job = &self.job;
     py_job_init(job, PyModule_GetState(module));
-    if (py_job_parse_inputs(job, objects, inputs, PY_NATIVE) > 0 && set_masked(&self, groups) == 0 &&
+    if (take_input(job, 0, source, "labels") == 0 &&
+        (mask == Py_None || take_input(job, 1, mask, "mask") == 0) && set_masked(&self, groups) == 0 &&
         py_job_parse_destination(job, destination) == 0 && py_job_check_overlap(job, "labels") == 0)
         result = py_job_run(job, work_masked, &self);
     py_job_release(job);

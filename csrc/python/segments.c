@@ -324,7 +324,8 @@ static int parse_arguments(segments_call *self, const py_arguments arguments, cu
     py_operand *source = &job->inputs[ELEMENTS];
     PyObject *const axis = arguments[PY_NAME_axis];
     if (!py_is_none(arguments[PY_NAME_dtype]) || arguments[PY_NAME_variant] != NULL ||
-        (arguments[PY_NAME_where] != NULL && arguments[PY_NAME_where] != Py_True))
+        (arguments[PY_NAME_where] != NULL && arguments[PY_NAME_where] != Py_True) ||
+        !py_is_none(arguments[PY_NAME_weights]))
         return 0;
     int parsed = take_elements(self, arguments[PY_NAME_a], job->conversion);
     self->axis = 0;

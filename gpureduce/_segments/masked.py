@@ -23,7 +23,7 @@ from gpureduce._segments.segment_plan import HostLabels, Labels, SegmentPlan
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
-def _split(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
+def split(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
     """Return the numbers of lines, rows and columns."""
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
@@ -45,8 +45,8 @@ def flatten(elements: Operand, core_out: Any, output: OutputSpec) -> tuple[Opera
             elements = output.in_c_order(elements)
         flat = elements.with_strides((count,), (item,))
     if core_out is not None:
-        pointer, shape, _, name = core_out
-        core_out = (pointer, (math.prod(shape),), (output.dtype.itemsize,), name)
+        pointer, shape, strides, name = core_out
+        core_out = (pointer, (math.prod(shape),), strides[-1:], name)
     return flat, core_out
 
 
@@ -59,18 +59,38 @@ class FlatLabels(HostLabels):
 class MaskedLabels(Labels):
     """Labels that are written on the device of the elements, from labels or offsets, and a mask."""
 
-    def __init__(self, source: Operand, by_offsets: bool, count: int, mask: Operand, axis: int) -> None:
-        """`axis` is that of the rows; -1 if the mask, of three axes, has one value per row."""
-        super().__init__(source, count)
-        self.mask, self.by_offsets = mask, by_offsets
-        if axis >= 0:
-            self.flatten = flatten
-        self.groups = count
-        self.extents = lines, rows, columns = _split(mask.shape, axis) if axis >= 0 else mask.shape
-        self.count = lines * count * columns
-        self.ordered = lines * rows * columns
-        self.reads.append(mask)
+    def __init__(
+        self,
+        cut: SegmentPlan | HostLabels | Labels,
+        shape: tuple[int, int, int],
+        device: str,
+        repeats: int = 1,
+    ) -> None:
+        """Label elements of a shape (lines, rows, columns); rows alone if it has one line and one column."""
+        array = cut.offsets if isinstance(cut, SegmentPlan) else cut.labels
+        super().__init__(array if isinstance(array, Operand) else as_operand(array, device), cut.count)
+        self.by_offsets, self.groups = isinstance(cut, SegmentPlan), cut.count
+        self.extents, self.repeats = shape, repeats
+        self.count = shape[0] * cut.count * shape[2]
+        self.ordered = math.prod(shape) * repeats
+        self.mask: Operand | None = None
         self.masked: Any = None
+
+    def set_mask(self, mask: Operand, of_rows: bool) -> None:
+        """Set the mask of the elements, one of rows in the shape of the plan."""
+        self.mask = mask
+        self.reads.append(mask)
+        if not of_rows:
+            self.flatten = flatten
+
+    def _mask_handle(self, output: OutputSpec) -> Any:
+        if self.mask is None:
+            return None
+        if self.flatten is None:
+            return self.mask.handle
+        if not same_strides(self.mask.shape, self.mask.handle[2], c_strides(self.mask.shape, 1)):
+            self.mask = output.in_c_order(self.mask)
+        return self.mask.with_strides(self.extents, c_strides(self.extents, 1)).handle
 
     def _make(self, output: OutputSpec) -> None:
         if self.masked is not None:
@@ -81,25 +101,18 @@ class MaskedLabels(Labels):
             self.labels = as_operand(copy, None, "labels")
             output.reads.append(self.labels)
             output.wait_for_inputs()
-        mask = self.mask
-        if (
-            not same_strides(mask.shape, mask.handle[2], c_strides(mask.shape, 1))
-            and self.flatten is not None
-        ):
-            mask = self.mask = output.in_c_order(mask)
-        if self.flatten is not None:
-            mask = mask.with_strides(self.extents, c_strides(self.extents, 1))
         dtype = _INT32 if self.count <= np.iinfo(np.int32).max else _INT64
         self.masked = empty((self.ordered,), dtype, output.kind, output.index, output.stream_owner)
         if not self.ordered:
             return
-        view = self.masked._view_tuple()
         _core.masked_labels(
             labels=self.labels.handle,
             by_offsets=self.by_offsets,
             num_groups=self.groups,
-            mask=mask.handle,
-            destination=(view, output.kind, output.index, output.stream),
+            shape=self.extents,
+            mask=self._mask_handle(output),
+            repeats=self.repeats,
+            destination=(self.masked._view_tuple(), output.kind, output.index, output.stream),
         )
 
     def labels_handle(self, output: OutputSpec) -> Any:
@@ -120,8 +133,9 @@ def mask_plan(
     op: str,
     output: OutputSpec,
     where: Any,
+    repeats: int = 1,
 ) -> HostLabels | Labels:
-    """Return a plan of the elements that ``where=`` chooses."""
+    """Return a plan of the elements that ``where=`` chooses, with each row `repeats` times on a device."""
     mask = output.take_mask(where, operand)
     shape = operand.shape
     strides = mask.handle.strides if mask.view is None else mask.handle[2]
@@ -130,7 +144,10 @@ def mask_plan(
         raise TypeError(f"where: expected a mask of rows for {op}, the same along the other axes")
     if mask.view is None:
         return _on_host(cut, shape, axis, mask.handle, of_rows)
-    return _on_device(cut, axis, mask, strides, of_rows)
+    extents = (1, shape[axis], 1) if of_rows else split(shape, axis)
+    plan = MaskedLabels(cut, extents, device_name(mask.kind, mask.index), repeats)
+    plan.set_mask(mask.with_strides(extents, (0, strides[axis], 0)) if of_rows else mask, of_rows)
+    return plan
 
 
 def _host_labels(cut: SegmentPlan | HostLabels | Labels, rows: int) -> np.ndarray:
@@ -149,7 +166,7 @@ def _host_labels(cut: SegmentPlan | HostLabels | Labels, rows: int) -> np.ndarra
 def _on_host(
     cut: SegmentPlan | HostLabels | Labels, shape: tuple[int, ...], axis: int, mask: np.ndarray, of_rows: bool
 ) -> HostLabels:
-    lines, rows, columns = _split(shape, axis)
+    lines, rows, columns = split(shape, axis)
     labels = _host_labels(cut, rows)
     labels = np.maximum(labels, -1, dtype=_INT64, casting="unsafe")
     if of_rows:
@@ -159,22 +176,3 @@ def _on_host(
     results = (line * cut.count + labels[:, None]) * columns + column
     chosen = mask.reshape(lines, rows, columns) & (labels >= 0)[:, None]
     return FlatLabels(np.where(chosen, results, -1).reshape(-1), lines * cut.count * columns)
-
-
-def _on_device(
-    cut: SegmentPlan | HostLabels | Labels,
-    axis: int,
-    mask: Operand,
-    strides: tuple[int, ...],
-    of_rows: bool,
-) -> MaskedLabels:
-    if isinstance(cut, Labels):
-        source = cut.labels
-    else:
-        array = cut.offsets if isinstance(cut, SegmentPlan) else cut.labels
-        source = (
-            array if isinstance(array, Operand) else as_operand(array, device_name(mask.kind, mask.index))
-        )
-    if of_rows:
-        mask = mask.with_strides((1, mask.shape[axis], 1), (0, strides[axis], 0))
-    return MaskedLabels(source, isinstance(cut, SegmentPlan), cut.count, mask, -1 if of_rows else axis)

@@ -245,7 +245,7 @@ def run(
 
     def reduced(op: str, elements: Operand, core_out: Any = None) -> Any:
         cuts = cut.cuts() if isinstance(cut, Batches) else [cut]
-        parts = [_reduced(op, elements, axis, each, output, core_out, ddof) for each in cuts]
+        parts = [reduce_by(op, elements, axis, each, output, core_out, ddof) for each in cuts]
         return np.concatenate(parts, axis=axis) if isinstance(cut, Batches) else parts[0]
 
     if exact and op == "sum" and operand.dtype.kind in "iu" and _may_overflow(operand, axis, loop):
@@ -258,14 +258,14 @@ def run(
     return stored
 
 
-def _reduced(
+def reduce_by(
     op: str,
     elements: Operand,
     axis: int,
     cut: SegmentPlan | HostLabels | Labels,
     output: OutputSpec,
     core_out: Any,
-    ddof: float,
+    ddof: float = 0,
 ) -> Any:
     """Reduce by the core; None if it writes to the output."""
     if cut.flatten is not None:

@@ -54,6 +54,7 @@ def segment_reduce(
     out: Out | None = None,
     ddof: float = 0,
     where: AnyArray | bool = True,
+    weights: AnyArray | None = None,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -86,6 +87,8 @@ def segment_reduce(
     where : array_like or device array of bool
         Elements to include, broadcast to the shape of `a`. For ``"argmin"`` and ``"argmax"`` a mask must have
         one value per row.
+    weights : array_like or device array, optional
+        Real weights of ``"sum"`` and ``"mean"``, where `a` is: one per element, or one per row.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -130,6 +133,9 @@ def segment_reduce(
     of a segment is rounded once, so that the bits do not depend on the order of its rows. Other results are
     bitwise identical in every run, on a GPU and on the simulator. ``"prod"``, ``"var"`` and ``"std"`` of
     float16, bfloat16, float32 and complex64 are accumulated in float64, and each result is rounded once.
+    Products with `weights` are not rounded before they are added, unless their rounding errors underflow.
+    Their dtype is that of NumPy's rules, but at least float32. A weighted mean is the quotient of two exact
+    sums, which are rounded to float64.
 
     Examples
     --------
@@ -149,7 +155,7 @@ def segment_reduce(
         if bounds.dtype != _INT64 or (bounds.shape[0] > 1 and bounds.view.strides != (8,)):
             raise TypeError("offsets: expected contiguous int64 on a device")
         plan = SegmentPlan(bounds, bounds.shape[0] - 1)
-        return run(op, operand, along, plan, out, options, ddof=ddof, exact=exact, masked=_masked(where))
+        return _reduce(op, operand, along, plan, out, options, ddof, exact, where, weights)
     ends, length = bounds.handle, operand.shape[along]
     if ends.dtype == np.uint64 and (ends > length).any():
         raise ValueError(f"offsets: expected 0 to {length}, got {ends.max()}")
@@ -159,7 +165,7 @@ def segment_reduce(
     if (ends[1:] < ends[:-1]).any():
         raise ValueError("offsets: expected integers in ascending order")
     plan = SegmentPlan(ends, len(ends) - 1)
-    return run(op, operand, along, plan, out, options, ddof=ddof, exact=exact, masked=_masked(where))
+    return _reduce(op, operand, along, plan, out, options, ddof, exact, where, weights)
 
 
 @fast_path_named(report)
@@ -266,6 +272,7 @@ def group_reduce(
     out: Out | None = None,
     ddof: float = 0,
     where: AnyArray | bool = True,
+    weights: AnyArray | None = None,
     variant: str = "auto",
     device: str | Device | None = None,
     stream: Stream | None = None,
@@ -289,7 +296,7 @@ def group_reduce(
         the call synchronizes; pass `num_groups` to avoid that, and in graph capture.
     axis : int
         Axis whose rows are labelled.
-    out, ddof, where
+    out, ddof, where, weights
         As for `segment_reduce`.
     variant : str
         Kernel to run: ``"auto"``, or the name of one of ``variants("groups")``, which sums one-dimensional
@@ -332,6 +339,8 @@ def group_reduce(
             raise ValueError("exact: only with variant='auto'")
         if where is not True:
             raise ValueError("where: only with variant='auto'")
+        if weights is not None:
+            raise ValueError("weights: only with variant='auto'")
     label_operand, length = index_operand(labels, "labels", operand), operand.shape[along]
     if label_operand.shape[0] != length:
         raise ValueError(f"labels: expected {length}, one for each row, got {label_operand.shape[0]}")
@@ -341,7 +350,7 @@ def group_reduce(
             return group_rungs.run(rung, operand, label_operand, groups, out, options)
         if max(groups, length) < _MOST_THERE:
             plan = Labels(label_operand, groups)
-            return reduce_groups(op, operand, along, plan, out, options, ddof, exact, where)
+            return reduce_groups(op, operand, along, plan, out, options, ddof, exact, where, weights)
     numbers = on_host(label_operand, "labels")
     groups = _groups(num_groups, numbers)
     if length and int(numbers.max()) >= groups:
@@ -349,10 +358,14 @@ def group_reduce(
     if rung is not None:
         return group_rungs.run(rung, operand, numbers, groups, out, options)
     many = (
-        where is True and operand.kind == _core.CUDA and length >= _MANY and max(groups, length) < _MOST_THERE
+        where is True
+        and weights is None
+        and operand.kind == _core.CUDA
+        and length >= _MANY
+        and max(groups, length) < _MOST_THERE
     )
     cut = Labels(label_operand, groups) if many and not ascend(numbers) else HostLabels(numbers, groups)
-    return reduce_groups(op, operand, along, cut, out, options, ddof, exact, where)
+    return reduce_groups(op, operand, along, cut, out, options, ddof, exact, where, weights)
 
 
 def reduce_groups(
@@ -365,14 +378,39 @@ def reduce_groups(
     ddof: float = 0,
     exact: bool = False,
     where: Any = True,
+    weights: Any = None,
 ) -> Any:
     """Reduce groups; a MemoryError names their number."""
     try:
-        named: dict[str, Any] = {"exact": exact, "result_of": "group", "masked": _masked(where)}
-        return run(op, operand, axis, cut, out, options, ddof=ddof, **named)
+        return _reduce(op, operand, axis, cut, out, options, ddof, exact, where, weights, "group")
     except MemoryError as error:
         error.args = (f"num_groups: no memory for the results of {cut.count} groups: {error}",)
         raise
+
+
+def _reduce(
+    op: str,
+    operand: Operand,
+    axis: int,
+    cut: SegmentPlan | Labels | HostLabels,
+    out: Out | None,
+    options: Options,
+    ddof: float,
+    exact: bool,
+    where: Any,
+    weights: Any,
+    result_of: str = "segment",
+) -> Any:
+    """Reduce by a plan, the elements that a mask chooses, with weights."""
+    if weights is not None:
+        from gpureduce._segments import weighted  # few calls have weights
+
+        weighted.check_options(exact, ddof)
+        return weighted.weighted(op, operand, axis, cut, weights, where, out, options)
+    masked = _masked(where)
+    return run(
+        op, operand, axis, cut, out, options, ddof=ddof, exact=exact, result_of=result_of, masked=masked
+    )
 
 
 def _masked(where: Any) -> Callable[..., Any] | None:

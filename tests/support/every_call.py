@@ -509,6 +509,9 @@ def scans():
         "group_reduce of a mask": functools.partial(
             gpureduce.group_reduce, on_device, np.arange(30) % 4, where=np.arange(30) % 3 > 0
         ),
+        "group_reduce with weights": functools.partial(
+            gpureduce.group_reduce, on_device, np.arange(30) % 4, "mean", weights=on_device
+        ),
         "group_reduce of labels on device": functools.partial(
             gpureduce.group_reduce, on_device, gpureduce.to_device(np.arange(30) % 4 - 1, "sim"), "var", 3
         ),

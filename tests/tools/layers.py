@@ -112,7 +112,7 @@ DOORS = {
     "scan": ["scan.h"],
     "normalize": ["normalize.h"],
     "segments": ["segments.h", "labels/labels.h", "labels/masked.h"],
-    "groups": ["groups.h", "ladder/ladder.h", "ladder/params.h"],
+    "groups": ["groups.h", "ladder/ladder.h", "ladder/params.h", "weights/weights.h"],
     "order": ["order.h"],
     "multi": ["multi.h", "table.h"],
     "jax": ["jax.h"],

@@ -27,12 +27,13 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         .length = self->length,
         .inner = self->inner,
         .groups = self->groups,
+        .repeats = self->repeats,
         .label_bytes = self->by_offsets ? 0 : (uint32_t)gr_dtypes[self->label_dtype].item_bytes,
         .out_bytes = (uint32_t)gr_dtypes[to].item_bytes,
     };
     if (gr_dtype_is_signed_integer(self->label_dtype))
         params.sign = UINT64_C(1) << (8 * gr_dtypes[self->label_dtype].item_bytes - 1);
-    const uint64_t elements = self->lines * self->length * self->inner;
+    const uint64_t elements = self->lines * self->length * self->repeats * self->inner;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)gr_min(gr_ceil_div(elements, GR_LABEL_THREADS),
                                      (uint64_t)gr_reference_device.multiprocessors * BLOCKS_PER_SM);
@@ -41,7 +42,8 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     GR_KERNEL_NAME(step->kernel.file, "label_mask");
     GR_KERNEL_NAME(step->kernel.entry, "label_mask");
     gr_program_relocate(program, offsetof(gr_masked_labels_params, labels), gr_program_input(program, 0));
-    gr_program_relocate(program, offsetof(gr_masked_labels_params, mask), gr_program_input(program, 1));
+    if (self->has_mask)
+        gr_program_relocate(program, offsetof(gr_masked_labels_params, mask), gr_program_input(program, 1));
     gr_program_relocate(
         program, offsetof(gr_masked_labels_params, out),
         gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)elements * gr_dtypes[to].item_bytes));

@@ -35,10 +35,11 @@ typedef struct gr_label_params {
 typedef struct gr_masked_labels_params {
     uint64_t labels;      /* address of the labels of rows, or of int64 offsets of segments */
     int64_t label_stride; /* bytes */
-    uint64_t mask;        /* address of bools */
+    uint64_t mask;        /* address of bools, or 0: all are true */
     int64_t line_stride, row_stride, column_stride; /* of the mask, bytes */
     uint64_t out;                                   /* address of int32 or int64 */
     uint64_t lines, length, inner, groups;
+    uint64_t repeats;     /* of each row */
     uint64_t sign;        /* sign bit of a label, or 0 */
     uint32_t label_bytes; /* 0: these are offsets, one more than groups */
     uint32_t out_bytes;   /* 4 or 8 */

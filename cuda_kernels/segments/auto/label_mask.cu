@@ -49,14 +49,14 @@ __device__ int64_t masked_label(const gr_masked_labels_params &p, uint64_t line,
                                 uint64_t column) {
     const int64_t at =
         int64_t(line) * p.line_stride + int64_t(row) * p.row_stride + int64_t(column) * p.column_stride;
-    if (reinterpret_cast<const unsigned char *>(p.mask)[at] == 0)
+    if (p.mask != 0 && reinterpret_cast<const unsigned char *>(p.mask)[at] == 0)
         return -1;
     const uint64_t group = group_of(p, row);
     return group < p.groups ? int64_t((line * p.groups + group) * p.inner + column) : -1;
 }
 
 extern "C" __global__ void __launch_bounds__(threads) label_mask(const gr_masked_labels_params p) {
-    const uint64_t elements = p.lines * p.length * p.inner;
+    const uint64_t elements = p.lines * p.length * p.repeats * p.inner;
     for (uint64_t i = blockIdx.x * uint64_t(threads) + threadIdx.x; i < elements;
          i += gridDim.x * uint64_t(threads)) {
         uint64_t line = 0, row = i, column = 0;
@@ -64,6 +64,8 @@ extern "C" __global__ void __launch_bounds__(threads) label_mask(const gr_masked
             row = i / p.inner;
             column = i - row * p.inner;
         }
+        if (p.repeats > 1)
+            row /= p.repeats;
         if (p.lines > 1) {
             line = row / p.length;
             row -= line * p.length;
