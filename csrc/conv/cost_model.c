@@ -114,7 +114,9 @@ static double time_of_implicit_gemm_tma(const gr_conv *self) {
     const uint64_t elements =
         self->batch * self->height.size * self->width.size * self->groups * self->channels;
     const double bytes = 2 * (double)elements * (double)gr_dtypes[self->dtype].item_bytes;
-    const double transpose = gr_conv_needs_nhwc_transpose(self) ? 2 + bytes / TRANSPOSED_BYTES : 0;
+    const double transpose = gr_conv_pads_channels(self) ? 2 * LAUNCH_US + (double)elements / IM2COL_ELEMENTS
+                             : gr_conv_needs_nhwc_transpose(self) ? 2 + bytes / TRANSPOSED_BYTES
+                                                                  : 0;
     return transpose + gr_conv_implicit_gemm_tma_time(self);
 }
 

@@ -100,8 +100,9 @@ static gr_conv_axis whole(uint64_t size) {
     return (gr_conv_axis){.size = size, .kernel = 1, .out = size, .stride = 1, .dilation = 1};
 }
 
-/* Appends a copy of x or w to C order of the layout. */
-static void pack(const gr_conv_array *of, const gr_conv *self, gr_program *program) {
+/* Appends a copy of x or w to C order of the layout, with `pitch` elements from one pixel of NHWC to the
+ * next. */
+static void pack(const gr_conv_array *of, const gr_conv *self, uint64_t pitch, gr_program *program) {
     const bool nhwc = self->layout == GR_CONV_NHWC, aligned = of->view->aligned;
     gr_conv_im2col_params params = {.conv = {.batch = of->outer,
                                              .groups = 1,
@@ -109,8 +110,10 @@ static void pack(const gr_conv_array *of, const gr_conv *self, gr_program *progr
                                              .height = whole(of->height),
                                              .width = whole(of->width),
                                              .of_x = of->view->strides},
-                                    .pitch = nhwc ? of->channels : of->height * of->width};
-    *of->view = gr_conv_dense_view(of, self->layout);
+                                    .pitch = nhwc ? pitch : of->height * of->width};
+    gr_conv_array padded = *of;
+    padded.channels = nhwc ? pitch : of->channels;
+    *of->view = gr_conv_dense_view(&padded, self->layout);
     append_im2col(&params, self, aligned, *of->buffer, of->buffer, program);
 }
 
@@ -118,7 +121,13 @@ void gr_conv_make_dense(gr_conv *self, gr_conv_job *job) {
     const gr_conv_array arrays[] = {gr_conv_array_of_x(self, job), gr_conv_array_of_w(self, job)};
     for (int i = 0; i < 2; ++i)
         if (gr_conv_array_count(&arrays[i]) > 0 && !gr_conv_is_dense(&arrays[i], self->layout))
-            pack(&arrays[i], self, job->program);
+            pack(&arrays[i], self, arrays[i].channels, job->program);
+}
+
+void gr_conv_make_padded(gr_conv *self, uint64_t pitch, gr_conv_job *job) {
+    const gr_conv_array arrays[] = {gr_conv_array_of_x(self, job), gr_conv_array_of_w(self, job)};
+    for (int i = 0; i < 2; ++i)
+        pack(&arrays[i], self, pitch, job->program);
 }
 
 /* ---- the product ---- */
@@ -135,7 +144,7 @@ static int64_t prepare_filters(gr_conv *self, gr_conv_job *job) {
     if (channels == 0 || merge_axes(sizes[!nhwc], strides[!nhwc], 3, &stride))
         return stride;
     const gr_conv_array of = gr_conv_array_of_w(self, job);
-    pack(&of, self, job->program);
+    pack(&of, self, of.channels, job->program);
     return 1;
 }
 

@@ -19,10 +19,20 @@ static bool fits_tensor_map(const gr_conv_axis *axis) {
            (axis->kernel - 1) * axis->dilation + axis->size < INT32_MAX / 2;
 }
 
+bool gr_conv_pads_channels(const gr_conv *self) {
+    return self->channels * gr_dtypes[self->dtype].item_bytes % ALIGNMENT != 0;
+}
+
+/* Returns the elements from a pixel to the next, of one group. */
+static uint64_t pitch_of(const gr_conv *self) {
+    const uint64_t each = ALIGNMENT / gr_dtypes[self->dtype].item_bytes;
+    return gr_ceil_div(self->channels, each) * each;
+}
+
 bool gr_conv_implicit_gemm_tma_supports(const gr_conv *self) {
     return fits_tensor_map(&self->height) && fits_tensor_map(&self->width) && self->channels > 0 &&
            gr_conv_taps(self) <= GR_CONV_MAX_TAPS &&
-           self->channels * gr_dtypes[self->dtype].item_bytes % ALIGNMENT == 0 &&
+           (!gr_conv_pads_channels(self) || (self->groups == 1 && !gr_conv_is_gemm(self))) &&
            self->batch * self->height.size * self->width.size < INT32_MAX / 2 &&
            self->groups * self->filters < INT32_MAX / 2;
 }
@@ -48,8 +58,8 @@ static bool loads_nchw_x(const gr_conv *self) {
     const size_t item = gr_dtypes[self->dtype].item_bytes;
     const gr_conv_strides *x = &self->x.strides;
     const uint64_t pixels = self->height.size * self->width.size;
-    return self->layout == GR_CONV_NCHW && gr_conv_is_gemm(self) && self->x.aligned && self->out_aligned &&
-           pixels * item % ALIGNMENT == 0 &&
+    return self->layout == GR_CONV_NCHW && !gr_conv_pads_channels(self) && gr_conv_is_gemm(self) &&
+           self->x.aligned && self->out_aligned && pixels * item % ALIGNMENT == 0 &&
            (pixels == 1 || (self->width.size > 1 ? x->column : x->row) == 1) && x->channel > 0 &&
            x->outer >= 0 && ((uint64_t)x->channel | (uint64_t)x->outer) * item % ALIGNMENT == 0 &&
            (self->groups == 1 || self->channels * item % LINE == 0);
@@ -65,7 +75,7 @@ static uint32_t span_of(uint32_t pixels, const gr_conv_axis *axis) {
 }
 
 static gr_tensor map_of_x(const gr_conv *self, const gr_conv_tma_params *params) {
-    const uint64_t item = gr_dtypes[self->dtype].item_bytes, group = self->channels * item;
+    const uint64_t item = gr_dtypes[self->dtype].item_bytes, group = pitch_of(self) * item;
     const uint64_t pixel = group * self->groups, row = pixel * self->width.size;
     return (gr_tensor){
         .type = type_of(self->dtype),
@@ -94,7 +104,7 @@ static gr_tensor map_of_nchw_x(const gr_conv *self) {
 }
 
 static gr_tensor map_of_w(const gr_conv *self, uint32_t filters) {
-    const uint64_t item = gr_dtypes[self->dtype].item_bytes, tap = self->channels * item;
+    const uint64_t item = gr_dtypes[self->dtype].item_bytes, tap = pitch_of(self) * item;
     const uint64_t taps = gr_conv_taps(self);
     return (gr_tensor){
         .type = type_of(self->dtype),
@@ -157,7 +167,10 @@ void gr_conv_implicit_gemm_tma(const gr_conv *self, gr_conv_job job) {
     gr_conv plain = *self;
     const bool x_is_nchw = loads_nchw_x(self);
     plain.layout = GR_CONV_NHWC; /* to which NCHW is transposed first */
-    gr_conv_make_nhwc(&plain, x_is_nchw, &job);
+    if (gr_conv_pads_channels(self))
+        gr_conv_make_padded(&plain, pitch_of(self), &job);
+    else
+        gr_conv_make_nhwc(&plain, x_is_nchw, &job);
     plain.layout = self->layout;
     plain = as_rows(&plain);
     const gr_conv_tma_tiling boxes = gr_conv_choose_tma_tiling(&plain, x_is_nchw);

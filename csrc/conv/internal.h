@@ -83,6 +83,10 @@ gr_conv_append gr_conv_im2col;
    copies. */
 void gr_conv_make_dense(gr_conv *self, gr_conv_job *job);
 
+/* Appends copies of x and w in NHWC, of one group, with `pitch` elements from pixel to pixel. What follows
+   the channels of a pixel is not written. */
+void gr_conv_make_padded(gr_conv *self, uint64_t pitch, gr_conv_job *job);
+
 /* ---- implicit_gemm.c: implicit GEMM on CUDA cores (c2, c2_ring) ---- */
 
 gr_conv_append gr_conv_implicit_gemm;
@@ -124,6 +128,9 @@ gr_conv_append gr_conv_small_c;
 
 /* Returns whether tensor maps can describe x and w. */
 bool gr_conv_implicit_gemm_tma_supports(const gr_conv *self);
+/* Returns whether x and w are first copied to pixels of padded channels, as TMA needs multiples of 16 bytes.
+ */
+bool gr_conv_pads_channels(const gr_conv *self);
 /* Returns whether x, in NCHW, is first transposed to NHWC. */
 bool gr_conv_needs_nhwc_transpose(const gr_conv *self);
 /* Estimated microseconds on the reference device, without that transpose. */
