@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from gpureduce import _functions
+from gpureduce import _core, _functions
 from gpureduce._rules import arguments as rules
 from gpureduce._torch import torch
 from gpureduce._torch.groups import in_core_dtype
-from gpureduce._torch.kernels import NAMES, array_of, axes_of, is_whole, results_of, tensor_of
+from gpureduce._torch.kernels import (
+    NAMES,
+    array_of,
+    axes_of,
+    current_stream,
+    is_whole,
+    results_of,
+    tensor_of,
+    view_of,
+)
 
 Tensors = tuple[torch.Tensor, ...]
 _SCANS = {
@@ -163,11 +172,23 @@ def fake_topk(a: torch.Tensor, k: Any, axis: int = -1, largest: bool = True, sor
 def topk_on_cuda(
     a: torch.Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> Tensors:
-    """Enqueue a topk on the current stream."""
+    """Enqueue a topk on the current stream; results are in PyTorch's memory."""
     outputs = fake_topk(a, k, axis, largest, sorted)
     if not outputs[0].numel():
         return outputs
-    return tuple([torch.from_dlpack(each) for each in _functions.topk(a.detach(), k, axis, largest, sorted)])
+    along, last = _axis(a, axis), max(a.ndim, 1) - 1
+    lines = a.detach()
+    if along != last:  # the core needs elements of a line side by side
+        lines = lines.movedim(along, last)
+        outputs = fake_topk(lines, k, last, largest, sorted)
+    lines = lines.contiguous().view(-1, a.shape[along] if a.ndim else 1)
+    values, indices = (each.view(-1, k) for each in outputs)
+    name, index = NAMES[a.dtype], a.get_device()
+    destination = view_of(values, name), _core.CUDA, index, current_stream(index)
+    _core.order_topk(view_of(lines, name), k, largest, sorted, view_of(indices, "int64"), destination)
+    if along != last:
+        outputs = tuple([each.movedim(last, along).contiguous() for each in outputs])
+    return outputs
 
 
 def topk_on_host(

@@ -28,6 +28,7 @@ class Row(NamedTuple):
     whole: str | None = None  # the operator for integers; None: their result is float64
     one_axis: bool = False  # one axis or all of them; the result is an index
     quantiles: bool = False  # q comes before the axis, and the result has an axis for it
+    as_floats: bool = False  # integers on a device are converted before
     options: tuple[tuple[str, Any], ...] = ()  # other arguments of the function
 
 
@@ -46,8 +47,8 @@ ROWS = {
     "std": Row(_functions.std, real=True, parameters=_CORRECTION),
     "nanvar": Row(_functions.nanvar, real=True, parameters=_CORRECTION),
     "nanstd": Row(_functions.nanstd, real=True, parameters=_CORRECTION),
-    "norm": Row(_functions.norm, real=True, parameters=(("ord", 2.0),)),
-    "logsumexp": Row(_functions.logsumexp, takes_complex=False),
+    "norm": Row(_functions.norm, real=True, as_floats=True, parameters=(("ord", 2.0),)),
+    "logsumexp": Row(_functions.logsumexp, takes_complex=False, as_floats=True),
     "median": Row(_functions.median, takes_complex=False),
     "nanmedian": Row(_functions.nanmedian, takes_complex=False),
     "quantile": Row(
@@ -130,6 +131,8 @@ def on_cuda(name: str) -> Callable:
         elements, result = a.detach(), out
         if row.quantiles:  # as NumPy's, which are float64 for several q
             elements, result = _for_quantiles(elements), out.to(torch.float64)
+        elif row.as_floats and is_whole(a.dtype):
+            elements = elements.double()
         _call(row, elements, axes_of(axis, a.ndim), axis, keepdims, named, out=result)
         return out if result is out else out.copy_(result)
 
