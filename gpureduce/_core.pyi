@@ -163,6 +163,7 @@ def groups(
     destination: Destination,
     path: int = 0,
     partition_shift: int = 0,
+    states: bool = False,
 ) -> Any: ...
 
 # The pairs of operator and dtype that `segments` supports.

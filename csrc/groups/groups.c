@@ -31,9 +31,17 @@ static bool goes_by_sorted_rows(const gr_groups *self) {
     return self->path == GR_GROUPS_SORTED_ROWS || (self->path == GR_GROUPS_ANY && gr_sorted_rows_win(self));
 }
 
+uint32_t gr_groups_state_words(gr_dtype dtype) {
+    if (gr_dtypes[dtype].kind == GR_KIND_BITS)
+        return 0;
+    return dtype == GR_DTYPE_f64 || dtype == GR_DTYPE_c128 ? GR_EXACT_WIDE_WORDS : GR_EXACT_NARROW_WORDS;
+}
+
 bool gr_groups_take(const gr_groups *self) {
     if (!gr_groups_have(self->op))
         return false;
+    if (self->states) /* they are larger than the workspace */
+        return gr_op_is_mean(self->op) && gr_groups_state_words(self->dtype) > 0;
     if (gr_dtypes[self->dtype].kind == GR_KIND_BITS && gr_op_is_mean(self->op) &&
         self->length >> GR_GROUP_MAX_INTEGER_ROWS_SHIFT > 0)
         return false;
@@ -100,12 +108,13 @@ static gr_group_buffers alloc_buffers(const gr_groups *self, const gr_group_kind
                                       const gr_group_params *params, gr_program *program) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
     const size_t results = (size_t)params->results;
+    const size_t bytes = self->states ? gr_groups_state_words(self->dtype) * sizeof(int64_t)
+                                      : gr_dtypes[to].item_bytes / of->components;
     const bool mean = gr_op_is_mean(self->op), windows = params->windows > 0;
     gr_group_buffers at = {.has_slabs = windows, .has_counts = mean && !windows};
     at.in = gr_program_input(program, 0);
     at.labels = gr_program_input(program, 1);
-    at.out =
-        gr_program_buffer(program, GR_BUFFER_OUTPUT, results / of->components * gr_dtypes[to].item_bytes);
+    at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT, results * bytes);
     at.header = gr_program_buffer(program, GR_BUFFER_ZEROED, GR_GROUP_HEADER_BYTES);
     at.planes = gr_program_buffer(program, GR_BUFFER_ZEROED, results * of->planes * 8);
     at.flags = gr_program_buffer(program, GR_BUFFER_ZEROED, results * 4);
@@ -140,9 +149,11 @@ static void plan_sums(const gr_groups *self, const gr_group_kind *of, const gr_d
     }
     step = launch(program, params, at, caps,
                   gr_ceil_div(params->results, windows ? GR_GROUP_FINISH_GROUPS : GR_GROUP_THREADS));
-    GR_KERNEL_NAME(step->kernel.file, "group_finish");
+    GR_KERNEL_NAME(step->kernel.file, self->states ? "group_states" : "group_finish");
     if (windows)
         GR_KERNEL_NAME(step->kernel.entry, "group_finish_windows_", of->window_name);
+    else if (self->states)
+        GR_KERNEL_NAME(step->kernel.entry, "group_states_", of->name);
     else
         GR_KERNEL_NAME(step->kernel.entry, "group_finish_", of->name);
 }
@@ -163,15 +174,15 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_device_caps *caps = &device->backend->info.caps;
     const gr_group_kind of = gr_group_kind_of(self->op, self->dtype);
     gr_group_params params = params_of(self, &of);
-    if (goes_by_sorted_rows(self)) {
+    if (!self->states && goes_by_sorted_rows(self)) {
         gr_sorted_rows_plan(self, &params, caps, program);
         return;
     }
     gr_partition_params partition = {.sums = params};
-    const bool any = self->path == GR_GROUPS_ANY;
+    const bool any = self->path == GR_GROUPS_ANY && !self->states;
     bool windows = any && self->partition_shift == 0 && set_windows(self, &of, caps, &params);
-    const bool partitioned =
-        (!windows || has_large_slabs(self, &params)) && gr_partition_set(self, &of, caps, &partition);
+    const bool partitioned = !self->states && (!windows || has_large_slabs(self, &params)) &&
+                             gr_partition_set(self, &of, caps, &partition);
     if (partitioned) {
         params = partition.sums;
         params.windows = 0;

@@ -13,6 +13,9 @@ bool gr_groups_have(gr_op op);
    proportion: at most 12 bytes per element, 160 bytes per result and 16 MiB. */
 bool gr_groups_take(const gr_groups *self);
 
+/* Words of a state of the sum of a component of elements of a dtype; 0: there are no such states. */
+uint32_t gr_groups_state_words(gr_dtype dtype);
+
 /* Plans and runs a reduction. Does nothing if there are no results. */
 gr_status gr_groups_run(gr_device *device, const gr_groups *self, const gr_binding *binding,
                         const gr_interrupt *interrupt, gr_error *error);

@@ -25,6 +25,7 @@ typedef struct gr_groups {
     uint64_t groups;
     gr_scalar empty_result; /* the result of an empty group */
     gr_groups_path path;
+    bool states; /* of means: results are states of exact sums of floats, as csrc/exact has them */
     /* log2 of groups per partition, of tests of that plan; 0: the planner chooses */
     uint32_t partition_shift;
 } gr_groups;

@@ -21,6 +21,7 @@ typedef struct segments_call {
     gr_segments segments;
     gr_groups groups;
     gr_groups_path path;
+    bool states;   /* the result is states of exact sums */
     bool by_label; /* `groups` is the request, whose second input is labels; else `segments` */
     size_t axis;
     PyObject *cut; /* of a fast path: offsets, then the permutation, or labels; a new reference or NULL */
@@ -36,6 +37,7 @@ static void init(segments_call *self, py_state *state) {
     self->segments.path = GR_SEGMENTS_ANY;
     self->cut = self->labels = NULL;
     self->path = GR_GROUPS_ANY;
+    self->states = false;
     self->by_label = false;
 }
 
@@ -122,6 +124,7 @@ static bool take_groups(segments_call *self, gr_dtype label_dtype, int64_t label
         .groups = groups,
         .empty_result = segments->empty_result,
         .path = self->path,
+        .states = self->states,
     };
     return self->by_label = gr_groups_take(&self->groups);
 }
@@ -457,22 +460,36 @@ static int parse_labels(segments_call *self, PyObject *value) {
     return 0;
 }
 
+/* Makes the result one of states: two more axes, of the components of an element and of the words. -1 with an
+   exception set. */
+static int set_states(segments_call *self) {
+    py_job *job = &self->job;
+    const gr_dtype dtype = self->segments.dtype;
+    if (job->ndim + 2 > GR_MAX_NDIM)
+        return PY_RAISE(PyExc_ValueError, "a: too many dimensions");
+    job->dtype = GR_DTYPE_i64;
+    job->extent[job->ndim++] = gr_dtype_is_complex(dtype) ? 2 : 1;
+    job->extent[job->ndim++] = gr_groups_state_words(dtype);
+    return py_job_set_c_strides(job) ? 0 : PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
+}
+
 PyObject *py_groups(PyObject *module, PyObject *args, PyObject *named) {
     static char *names[] = {
-        "a", "op", "axis", "labels", "num_groups", "destination", "path", "partition_shift", NULL};
+        "a", "op", "axis", "labels", "num_groups", "destination", "path", "partition_shift", "states", NULL};
     PyObject *a, *op, *labels, *destination, *result = NULL;
     Py_ssize_t axis, groups;
-    int path = GR_GROUPS_ANY;
+    int path = GR_GROUPS_ANY, states = 0;
     unsigned partition_shift = 0;
     segments_call self;
     init(&self, PyModule_GetState(module));
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OOnOnO|iI", names, &a, &op, &axis, &labels, &groups,
-                                     &destination, &path, &partition_shift) ||
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OOnOnO|iIp", names, &a, &op, &axis, &labels, &groups,
+                                     &destination, &path, &partition_shift, &states) ||
         py_find_op(op, &self.segments.op) < 0)
         return NULL;
     if (path < 0 || path >= GR_GROUPS_PATHS)
         return PyErr_Format(PyExc_ValueError, "path: expected 0 to %d, got %d", GR_GROUPS_PATHS - 1, path);
     self.path = (gr_groups_path)path;
+    self.states = states != 0;
     if (!gr_groups_have(self.segments.op))
         return Py_NewRef(Py_NotImplemented);
     if (parse_elements(&self, a, op, axis) > 0 && parse_labels(&self, labels) == 0 &&
@@ -480,7 +497,8 @@ PyObject *py_groups(PyObject *module, PyObject *args, PyObject *named) {
         const py_operand *source = &self.job.inputs[OFFSETS];
         if (!take_groups(&self, source->dtype, source->stride[0], (uint64_t)groups))
             result = Py_NewRef(Py_NotImplemented);
-        else if (py_job_parse_destination(&self.job, destination) == 0 &&
+        else if ((!self.states || set_states(&self) == 0) &&
+                 py_job_parse_destination(&self.job, destination) == 0 &&
                  py_job_check_overlap(&self.job, "a") == 0) {
             self.groups.partition_shift = partition_shift;
             result = py_job_run(&self.job, work, &self);

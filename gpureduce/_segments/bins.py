@@ -92,7 +92,7 @@ def bincount(
     if least < 0:
         raise ValueError(f"x: expected nonnegative integers, got {least}")
     bins = max(check_groups("minlength", bins), check_groups("x", most + 1))
-    elements = _ones(numbers) if weights is None else _weights(weights, numbers)
+    elements = ones_like(numbers) if weights is None else _weights(weights, numbers)
     if numbers.view is None:
         chosen: dict[str, Any] = {"device": device, "stream": stream, "as_device": as_device}
         return group_reduce(elements.handle, numbers.handle, num_groups=bins, **chosen)
@@ -112,8 +112,8 @@ def _ends(numbers: Operand) -> tuple[int, int]:
     return int(least), int(most)
 
 
-def _ones(numbers: Operand) -> Operand:
-    """Return a 1 for each integer, which is one number in memory."""
+def ones_like(numbers: Operand) -> Operand:
+    """Return an int32 of 1 for each integer, which is one number in memory."""
     one, shape = np.ones(1, _INT32), numbers.shape
     if numbers.view is None:
         return replace(numbers, handle=np.broadcast_to(one, shape), dtype=_INT32, numpy_dtype=None)

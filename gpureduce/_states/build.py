@@ -23,7 +23,15 @@ from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import flag, integer
 from gpureduce._states.device_state import WORD, DeviceState
-from gpureduce._states.operators import INDEX, POSITION_OPS, TRUTH, Fields, find
+from gpureduce._states.field_plan import (
+    INTEGER_SUMS,
+    POSITIONS,
+    PRODUCTS,
+    SQUARES,
+    SUMS,
+    plan_fields,
+)
+from gpureduce._states.operators import INDEX, POSITION_OPS, Fields, find
 from gpureduce._states.single_launch import single_launch_state
 from gpureduce._states.state import State, empty_state
 
@@ -34,9 +42,6 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Devices, Stream
 
-_FLOAT64 = np.dtype(np.float64)
-# How the fields of a state are computed: an index of _ON_HOST and of _ON_DEVICE.
-SUMS, PRODUCTS, SQUARES, INTEGER_SUMS, POSITIONS, VALUES = range(6)
 # Bytes of a piece of a host array that is summed: on CUDA as with `exact=True`, on the simulator a cache.
 _PIECE_BYTES = {_core.CUDA: exact_sums.CHUNK_BYTES, _core.SIM: 1 << 23}
 
@@ -53,6 +58,8 @@ def partial(
     where: AnyArray | bool = True,
     offset: SupportsIndex | tuple[SupportsIndex, ...] = 0,
     within: tuple[SupportsIndex, ...] | None = None,
+    labels: AnyArray | None = None,
+    num_groups: SupportsIndex | None = None,
     device: Devices = None,
     stream: Stream | None = None,
     as_device: bool = False,
@@ -83,6 +90,12 @@ def partial(
         index, which is added to positions in the part, or with `within` one index for each axis.
     within : tuple of int, optional
         Shape of the whole array, if positions are indices into the flattened whole.
+    labels : array_like or device array, optional
+        Group of each row along `axis`, as for `group_reduce`: the state has one entry per group along it. For
+        ``"sum"``, ``"mean"``, ``"min"``, ``"max"``, ``"any"``, ``"all"``, ``"count_nonzero"``, ``"prod"`` and
+        bitwise operators, on one device. The call synchronizes.
+    num_groups : int, optional
+        Number of groups, with `labels`.
     device : str, Device or list of them, optional
         As for `sum`. Several devices reduce pieces of the array, whose states are merged.
     stream : int or object, optional
@@ -114,6 +127,25 @@ def partial(
     >>> gpureduce.partial(a, "mean", where=a < 9, device="sim").result()
     np.float64(2.0)
     """
+    if labels is not None or num_groups is not None:
+        return _group_state(
+            a,
+            op,
+            axis,
+            dtype,
+            labels,
+            num_groups,
+            device,
+            stream,
+            as_device,
+            {
+                "b": (b, None),
+                "keepdims": (keepdims, False),
+                "where": (where, True),
+                "offset": (offset, 0),
+                "within": (within, None),
+            },
+        )
     shape = getattr(a, "shape", None)
     if is_default_call(axis, dtype, keepdims, offset, within, None, stream, where, as_device) and isinstance(
         shape, tuple
@@ -123,6 +155,32 @@ def partial(
             return state
     keepdims, as_device = flag(keepdims, "keepdims"), as_device is not None and flag(as_device, "as_device")
     return build_state(a, op, axis, b, dtype, keepdims, offset, within, device, stream, where, as_device)
+
+
+def _group_state(
+    a: Any,
+    op: str,
+    axis: Any,
+    dtype: Any,
+    labels: Any,
+    num_groups: Any,
+    device: Any,
+    stream: Any,
+    as_device: Any,
+    others: dict[str, tuple[Any, Any]],
+) -> State:
+    """Return the state of groups; `others` are arguments that such states do not have, and their defaults."""
+    from gpureduce._states import groups  # few states are of groups
+
+    for name, given in (("labels", labels), ("num_groups", num_groups)):
+        if given is None:
+            raise TypeError(f"{name}: missing; states of groups need labels= and num_groups=")
+    for name, (given, default) in others.items():
+        if given is not default and not (isinstance(given, int) and given == default):
+            raise TypeError(f"{name}: not supported with labels=")
+    find(op)
+    as_device = as_device is not None and flag(as_device, "as_device")
+    return groups.group_state(a, op, axis, labels, num_groups, dtype, device, stream, as_device)
 
 
 def is_default_call(
@@ -177,7 +235,7 @@ def build_state(
     if mask is not None and op in ("var", "std") and operand.view is not None:
         raise TypeError(f"where: not supported for {op} of a device array; use var or moments")
     output.wait_for_inputs()
-    plan = _plan_fields(op, operand, dtype)
+    plan = plan_fields(op, operand, dtype)
     cast_dtype = plan.cast_dtype
     cast = operand.cast(cast_dtype) if dtype is None else output.cast(operand, cast_dtype)
     call = StateCall(op, plan.method, cast, axes, output, mask, PartLocation(offset, within))
@@ -206,54 +264,6 @@ def _build(call: StateCall, state: State) -> State:
         return _build_on_device(call, state)
     state._fields.update(fields_of(call, state._element_dtype, state._kinds()))
     return state
-
-
-class _FieldPlan(NamedTuple):
-    """The dtypes of a state's elements, of its result and of the operand's cast; how fields are computed."""
-
-    element_dtype: np.dtype
-    result_dtype: np.dtype
-    cast_dtype: np.dtype
-    method: int
-
-
-def _plan_fields(op: str, operand: Operand, dtype: DTypeLike | None) -> _FieldPlan:
-    if op in ("sum", "mean", "prod"):
-        return _plan_sums(op, operand, dtype)
-    if op in ("var", "std"):
-        element_dtype = _FLOAT64 if dtype is None and operand.dtype.kind in "biu" else operand.dtype
-        if dtype is not None:
-            element_dtype = dtypes.loop_dtype("sum", element_dtype, dtype, None)
-        if element_dtype.kind in "biu":
-            raise TypeError(f"dtype: {op} needs a floating-point dtype, got {element_dtype}")
-        return _FieldPlan(element_dtype, exact_states.real(element_dtype), element_dtype, SQUARES)
-    if op.startswith("bitwise") and operand.dtype.kind not in "biu":
-        raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
-    if op in POSITION_OPS:
-        return _FieldPlan(operand.dtype, INDEX, operand.dtype, POSITIONS)
-    element_dtype = {"any": TRUTH, "all": TRUTH, "count_nonzero": INDEX}.get(op, operand.dtype)
-    return _FieldPlan(element_dtype, element_dtype, operand.dtype, VALUES)
-
-
-def _plan_sums(op: str, operand: Operand, dtype: DTypeLike | None) -> _FieldPlan:
-    """Return the plan of sums, means and products, whose results may be larger than their elements."""
-    integers = operand.dtype.kind in "biu"
-    if op == "mean" and dtype is None and integers:
-        dtype = _FLOAT64
-    loop = dtypes.native(
-        dtypes.loop_dtype("prod" if op == "prod" else "sum", operand.rule_dtype, dtype, None), "dtype"
-    )
-    if op == "prod":
-        # Integers multiply modulo 2^64, and then modulo the smaller power.
-        wraps = integers and loop.kind in "iu"
-        return _FieldPlan(loop, loop, operand.dtype if wraps else loop, VALUES)
-    if op == "mean" and loop.kind in "biu":
-        raise TypeError(f"dtype: mean needs a floating-point dtype, got {loop}")
-    if integers and (loop.kind in "iu" or (op == "mean" and loop == _FLOAT64)):
-        return _FieldPlan(INDEX, loop, operand.dtype, INTEGER_SUMS)
-    if loop.kind in "biu":
-        raise TypeError(f"dtype: exact sums of {operand.dtype} cannot be returned as {loop}")
-    return _FieldPlan(loop, loop, loop, SUMS)
 
 
 # Arguments of a computation

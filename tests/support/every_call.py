@@ -509,6 +509,9 @@ def scans():
         "group_reduce of a mask": functools.partial(
             gpureduce.group_reduce, on_device, np.arange(30) % 4, where=np.arange(30) % 3 > 0
         ),
+        "partial of groups": functools.partial(
+            gpureduce.partial, vector, "mean", labels=np.arange(300) % 7, num_groups=7, **SIM
+        ),
         "group_reduce with weights": functools.partial(
             gpureduce.group_reduce, on_device, np.arange(30) % 4, "mean", weights=on_device
         ),

@@ -1,0 +1,167 @@
+"""States of groups: any parts of the rows, merged in any order, give what all rows give."""
+
+import functools
+import operator
+import pickle
+
+import numpy as np
+import pytest
+
+import gpureduce
+from tests.support.exact_reference import exact_sum
+from tests.support.numpy_oracle import BFLOAT16
+
+GROUPS = 6  # no row has label 5
+FLOATS = ("float32", "float64", "float16", *(["bfloat16"] if BFLOAT16 is not None else []))
+OPS = ("sum", "mean", "min", "max", "any", "all", "count_nonzero", "prod", "bitwise_and", "bitwise_xor")
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+def drawn(shape, name, seed=1):
+    """Numbers that cancel and spread over exponents; small integers."""
+    rng = np.random.default_rng(seed)
+    dtype = BFLOAT16 if name == "bfloat16" else np.dtype(name)
+    if dtype.kind in "biu":
+        return rng.integers(0, 5, shape).astype(dtype)
+    values = rng.standard_normal(shape) * 2.0 ** rng.integers(-6, 7, shape)
+    return (values + 1j * values[::-1] if dtype.kind == "c" else values).astype(dtype)
+
+
+def drawn_labels(rows, seed=2):
+    return np.random.default_rng(seed).integers(-1, GROUPS - 1, rows)
+
+
+def expected(a, labels, op):
+    """Return the exact sums or means of groups, rounded once."""
+    groups = [a[labels == group] for group in range(GROUPS)]
+    return np.array([exact_sum(rows, divisor=len(rows) if op == "mean" else 1) for rows in groups], a.dtype)
+
+
+def states_of(a, op, labels, order, device, on_device, axis=0):
+    """Return the states of four parts of permuted rows."""
+
+    def put(array):
+        return gpureduce.to_device(np.ascontiguousarray(array), device) if on_device else array
+
+    states = []
+    for part in np.array_split(order, [0, len(order) // 7, len(order) // 2]):
+        rows = np.take(a, part, axis)
+        states.append(
+            gpureduce.partial(put(rows), op, axis, labels=put(labels[part]), num_groups=GROUPS, device=device)
+        )
+    return states
+
+
+@pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
+@pytest.mark.parametrize("name", FLOATS)
+def test_sums_and_means_are_exact(name, on_device, device):
+    n = 2000
+    a, labels = drawn(n, name), drawn_labels(n)
+    a[:100:2] = -0.0
+    labels[:100:2] = 3
+    for op in ("sum", "mean"):
+        want = expected(a, labels, op)
+        found = set()
+        for order in (np.arange(n), np.random.default_rng(3).permutation(n)):
+            total = functools.reduce(operator.add, states_of(a, op, labels, order, device, on_device))
+            assert (total.op, total.dtype, total.shape) == (op, a.dtype, (GROUPS,))
+            assert total.result().tobytes() == want.tobytes()
+            found.add(total.to_bytes())
+        assert len(found) == 1
+        one = gpureduce.group_reduce(a, labels, op, GROUPS, device=device)
+        assert one.tobytes() == want.tobytes()
+
+
+def test_special_values(device):
+    inf, nan = np.inf, np.nan
+    a = np.array([inf, 1, -inf, inf, nan, 1e38, -0.0, -0.0, 0.0, 3e38, 3e38, -3e38], np.float32)
+    labels = np.array([0, 0, 1, 1, 2, 3, 4, 5, 5, 3, 3, 3])
+    parts = [slice(0, 3), slice(3, 8), slice(8, 10), slice(10, 12)]
+    total = functools.reduce(
+        operator.add,
+        (gpureduce.partial(a[p], "sum", labels=labels[p], num_groups=7, device=device) for p in parts),
+    )
+    result = total.result()
+    np.testing.assert_array_equal(result, [inf, nan, nan, inf, -0.0, 0, 0])
+    assert not np.signbit(result[4:]).any()  # a sum of states is never -0
+
+
+@pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
+@pytest.mark.parametrize("op", OPS)
+def test_every_operator_and_layout(op, on_device, device):
+    """The states of a group are those of its rows alone, the bytes included."""
+    names = ("int32", "uint64", "int64", "bool", "float32", "complex64", "float64")
+    for name in names:
+        if (op.startswith("bitwise") and name[0] in "fc") or (op in ("min", "max") and name[0] == "c"):
+            continue
+        for shape, axis in (((120,), 0), ((40, 3), 0), ((3, 50), 1), ((2, 30, 2), 1)):
+            a, labels = drawn(shape, name), drawn_labels(shape[axis])
+            order = np.random.default_rng(4).permutation(shape[axis])
+            if op == "prod" and name[0] in "fc":  # depends on the order
+                order = np.arange(shape[axis])
+            total = functools.reduce(operator.iadd, states_of(a, op, labels, order, device, on_device, axis))
+            for group in range(GROUPS):
+                rows = np.compress(labels == group, a, axis)
+                one = gpureduce.partial(rows, op, axis, device=device)
+                index = tuple(slice(group, group + 1) if i == axis else slice(None) for i in range(a.ndim))
+                part = total._at(index)._reshaped(one.shape)
+                if op == "prod" and name[0] in "fc":
+                    np.testing.assert_allclose(part.result(), one.result(), rtol=1e-5)
+                else:
+                    assert part.to_bytes() == one.to_bytes(), (name, shape, group)
+
+
+def test_integers_that_need_more_than_64_bits(device):
+    a, labels = np.full(6, 2**63 - 1), [0, 0, 0, 1, 1, -1]
+    total = gpureduce.partial(a, "sum", labels=labels, num_groups=2, device=device)
+    with pytest.raises(OverflowError, match="27670116110564327421"):
+        total.result()
+    total += gpureduce.partial(-a, "sum", labels=labels, num_groups=2, device=device)
+    assert total.result().tolist() == [0, 0]
+
+
+def test_copies_bytes_and_devices(device):
+    a, labels = drawn((50, 2), "float32"), drawn_labels(50)
+    given = {"labels": labels, "num_groups": GROUPS, "device": device}
+    state = gpureduce.partial(a, "mean", 0, **given)
+    there = gpureduce.partial(a, "mean", 0, **given, as_device=True)
+    assert state.device is None and there.device is not None
+    there += state
+    state = pickle.loads(pickle.dumps(state))
+    state += state
+    assert state.to_bytes() == there.to_bytes()
+    empty = gpureduce.partial(a[:0], "sum", 0, labels=labels[:0], num_groups=GROUPS, device=device)
+    assert (empty + empty).result().tolist() == [[0, 0]] * GROUPS
+    none = gpureduce.partial(a[:3], "sum", 0, labels=[-1] * 3, num_groups=0, device=device)
+    assert none.shape == (0, 2) and none.result().shape == (0, 2)
+    wide = gpureduce.partial(a[:, 0], "sum", dtype="float64", **given)
+    assert wide.dtype == np.float64 and wide.shape == (GROUPS,)
+
+
+def test_errors_name_the_argument(device):
+    a, labels = np.ones((4, 2), np.float32), [0, 1, 0, 1]
+    given = {"labels": labels, "num_groups": 2}
+    for error, message, options in (
+        (TypeError, "num_groups: missing", {"labels": labels}),
+        (TypeError, "labels: missing", {"num_groups": 2}),
+        (TypeError, "num_groups: ", {"labels": labels, "num_groups": 2.5}),
+        (ValueError, "num_groups: expected 0 or more", {"labels": labels, "num_groups": -1}),
+        (ValueError, "labels: expected up to 0, got 1", {"labels": labels, "num_groups": 1}),
+        (ValueError, "labels: expected 4, one for each row, got 3", {"labels": labels[:3], "num_groups": 2}),
+        (TypeError, "labels: expected integers", {"labels": np.ones(4), "num_groups": 2}),
+        (TypeError, "axis: expected an integer", {**given, "axis": None}),
+        (TypeError, "axis: expected an integer", {**given, "axis": (0, 1)}),
+        (TypeError, "where: not supported with labels=", {**given, "where": a > 0}),
+        (TypeError, "keepdims: not supported with labels=", {**given, "keepdims": True}),
+        (TypeError, "offset: not supported with labels=", {**given, "offset": 3}),
+        (TypeError, "b: not supported with labels=", {**given, "b": a}),
+    ):
+        with pytest.raises(error, match=f"^{message}"):
+            gpureduce.partial(a, "sum", **{"axis": 0, "device": device, **options})
+    for op in ("var", "argmin", "dot"):
+        with pytest.raises(TypeError, match=f"^op: {op} has no states of groups"):
+            gpureduce.partial(a, op, 0, device=device, **given)
+    state = gpureduce.partial(a, "sum", 0, device=device, **given)
+    with pytest.raises(ValueError, match="cannot be merged"):
+        state += gpureduce.partial(a, "sum", 0, labels=labels, num_groups=3, device=device)
