@@ -85,19 +85,13 @@ static gr_status record_event(gr_device *device, gr_stream stream, gr_event *eve
     return status;
 }
 
-PyObject *py_keep_alive_until_done(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index, *stream_object, *object;
-    gr_device *device;
-    gr_stream stream;
-    if (!PyArg_ParseTuple(args, "OOOO", &kind, &index, &stream_object, &object) ||
-        py_stream_argument(state, stream_object, &stream) < 0 ||
-        py_parse_device(state, kind, index, &device) < 0)
-        return NULL;
+int py_defer_release(py_state *state, gr_device *device, gr_stream stream, PyObject *object) {
     release_all(unlink_entries(state, false));
     py_deferred_release *self = PyMem_Malloc(sizeof *self);
-    if (self == NULL)
-        return PyErr_NoMemory();
+    if (self == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
     *self = (py_deferred_release){.device = device, .object = object, .process = gr_process()};
     bool recorded;
     py_work work;
@@ -106,12 +100,25 @@ PyObject *py_keep_alive_until_done(PyObject *module, PyObject *args) {
         py_end(state, &work, record_event(device, stream, &self->event, &recorded, &work.error));
     if (!recorded) {
         PyMem_Free(self);
-        return failed < 0 ? NULL : Py_NewRef(Py_None);
+        return failed;
     }
     Py_INCREF(object);
     Py_BEGIN_CRITICAL_SECTION(state->array_type);
     self->next = state->deferred_releases;
     state->deferred_releases = self;
     Py_END_CRITICAL_SECTION();
+    return 0;
+}
+
+PyObject *py_keep_alive_until_done(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *kind, *index, *stream_object, *object;
+    gr_device *device;
+    gr_stream stream;
+    if (!PyArg_ParseTuple(args, "OOOO", &kind, &index, &stream_object, &object) ||
+        py_stream_argument(state, stream_object, &stream) < 0 ||
+        py_parse_device(state, kind, index, &device) < 0 ||
+        py_defer_release(state, device, stream, object) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }

@@ -208,6 +208,7 @@ PyObject *py_fast_reduction(const py_signature *self, const py_arguments argumen
     call.reduction.op = self->op;
     call.reduction.parameter = self->parameter;
     py_job_use_tensors(&call.job, self, arguments[PY_NAME_a]);
+    py_job_accept_jax(&call.job);
     const int parsed = parse_arguments(self, arguments, &call);
     PyObject *result = parsed > 0 ? py_call_run(&call) : parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
     if (result != NULL && parsed > 0 && call.job.has_nonfinite && self->report != Py_None)

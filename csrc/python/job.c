@@ -32,6 +32,11 @@ void py_job_use_tensors(py_job *self, const py_signature *signature, PyObject *l
         self->conversion = PY_DETACHED;
 }
 
+void py_job_accept_jax(py_job *self) {
+    if (self->conversion == PY_NO_COPY)
+        self->conversion = PY_DEFERRED;
+}
+
 void py_job_release(py_job *self) {
     for (size_t i = 0; i < PY_JOB_INPUTS; ++i)
         py_operand_release(&self->inputs[i]);
@@ -377,6 +382,23 @@ PyObject *py_job_run_parsed(py_job *self, int parsed, py_job_work work, void *ar
     return parsed > 0 ? py_job_run(self, work, arg) : parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
 }
 
+/* Keeps the memory of JAX's arrays until the work is done that reads it. -1 with an exception set. */
+static int defer_inputs(py_job *self) {
+    int failed = 0;
+    for (size_t i = 0; i < PY_JOB_INPUTS; ++i) {
+        py_tensor *tensor = &self->inputs[i].tensor;
+        if (!tensor->is_jax || tensor->managed == NULL)
+            continue;
+        PyObject *owner = dl_owner_capsule(tensor->managed);
+        if (owner == NULL || py_defer_release(self->state, self->device, self->stream, owner) < 0)
+            failed = -1;
+        if (owner != NULL)
+            tensor->managed = NULL;
+        Py_XDECREF(owner);
+    }
+    return failed;
+}
+
 PyObject *py_job_run(py_job *self, py_job_work work, void *arg) {
     gr_scalar scalar = {.bytes = {0}};
     const size_t results = count_results(self);
@@ -389,7 +411,8 @@ PyObject *py_job_run(py_job *self, py_job_work work, void *arg) {
         return NULL;
     py_begin(&self->work);
     const gr_status status = py_job_execute(self, work, arg, new_array, &binding, &self->work.error);
-    if (py_end(self->state, &self->work, status) < 0) {
+    if (py_end(self->state, &self->work, status) < 0 ||
+        (binding.host_out == NULL && defer_inputs(self) < 0)) {
         Py_XDECREF(result);
         return NULL;
     }

@@ -22,7 +22,7 @@ typedef struct py_job {
     PyObject *stream_owner;       /* keeps the stream alive, or NULL; borrowed */
     PyObject *out;                /* the caller's `out`, or NULL; borrowed */
     const py_tensors *tensors;    /* the result is a tensor by these rules; NULL: an array of ours */
-    py_conversion conversion;     /* of the inputs on the fast path: PY_NO_COPY or PY_DETACHED */
+    py_conversion conversion;     /* of the inputs on the fast path: PY_NO_COPY, PY_DETACHED or PY_DEFERRED */
     PyObject *like;               /* the tensor of the elements, if tensors != NULL; borrowed */
     bool on_device;               /* the result stays on the device */
     bool as_array;                /* a result without dimensions is an array, not a scalar */
@@ -41,6 +41,8 @@ typedef struct py_job {
 void py_job_init(py_job *self, py_state *state);
 /* Lets a job return a tensor if its signature says so. Called before the arguments are converted. */
 void py_job_use_tensors(py_job *self, const py_signature *signature, PyObject *like);
+/* Lets the inputs be arrays of JAX on the fast path (PY_DEFERRED), for a job that py_job_run runs. */
+void py_job_accept_jax(py_job *self);
 void py_job_release(py_job *self);
 
 /* Parse `device=`, `out=` with `as_device=`, and `stream=` of the public functions on the fast path. 1:

@@ -33,6 +33,10 @@ void py_unpack_init(void);
    devices exist; -1 with an exception set. */
 int py_find_default_device(py_state *state, int *kind, int *index);
 
+/* Keeps an object alive until the work that was enqueued in a stream is done; not if the stream is being
+   captured into a graph. -1 with an exception set. */
+int py_defer_release(py_state *state, gr_device *device, gr_stream stream, PyObject *object);
+
 /* Waits for the work behind all deferred releases of this process, and releases the objects. */
 void py_deferred_release_wait(py_state *state);
 

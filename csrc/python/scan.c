@@ -99,6 +99,7 @@ PyObject *py_fast_scan(const py_signature *signature, const py_arguments argumen
     scan_call self = {.scan = {.op = (gr_scan_op)signature->parameter}};
     py_job_init(&self.job, signature->state);
     py_job_use_tensors(&self.job, signature, arguments[PY_NAME_a]);
+    py_job_accept_jax(&self.job);
     const int parsed = parse_arguments(&self, arguments);
     PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
     if (result != NULL && parsed > 0 && self.job.has_nonfinite && signature->report != Py_None)

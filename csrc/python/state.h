@@ -106,7 +106,9 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(mask)                                                                                                \
     ROW(__cuda_stream__)                                                                                     \
     ROW(cuda_stream)                                                                                         \
-    ROW(ptr)
+    ROW(ptr)                                                                                                 \
+    ROW(__dlpack__)                                                                                          \
+    ROW(__dlpack_device__)
 
 typedef enum py_name {
 #define PY_NAME(name) PY_NAME_##name,

@@ -89,6 +89,37 @@ static bool claim_capsule(PyObject *capsule, const char *fresh, const char *used
     return claimed;
 }
 
+static void delete_wrapper(dl_managed_tensor_versioned *self) {
+    dl_managed_tensor *original = self->context;
+    free(self);
+    if (original->deleter != NULL)
+        original->deleter(original);
+}
+
+int dl_take(PyObject *capsule, dl_managed_tensor_versioned **out) {
+    if (claim_capsule(capsule, FRESH_VERSIONED, USED_VERSIONED)) {
+        *out = PyCapsule_GetPointer(capsule, USED_VERSIONED);
+        if ((*out)->major == DL_MAJOR_VERSION)
+            return 1;
+        PyCapsule_SetName(capsule, FRESH_VERSIONED);
+        return 0;
+    }
+    if (!claim_capsule(capsule, FRESH, USED))
+        return 0;
+    dl_managed_tensor *original = PyCapsule_GetPointer(capsule, USED);
+    *out = malloc(sizeof **out);
+    if (*out == NULL) {
+        PyCapsule_SetName(capsule, FRESH);
+        PyErr_NoMemory();
+        return -1;
+    }
+    **out = (dl_managed_tensor_versioned){.major = DL_MAJOR_VERSION,
+                                          .context = original,
+                                          .deleter = delete_wrapper,
+                                          .tensor = original->tensor};
+    return 1;
+}
+
 static PyObject *reject_capsule(PyObject *capsule) {
     if (!PyCapsule_CheckExact(capsule))
         return PyErr_Format(PyExc_TypeError, "DLPack: expected a capsule, got %s", Py_TYPE(capsule)->tp_name);

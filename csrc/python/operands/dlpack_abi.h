@@ -76,6 +76,10 @@ bool dl_find_dtype(dl_dtype dtype, gr_dtype *out);
    NULL with an exception set. */
 PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner);
 
+/* Takes the tensor over from a capsule of either kind; an unversioned one is wrapped. 1: taken; 0: no such
+   capsule, one that was consumed before, or of another major version; -1 with an exception set. */
+int dl_take(PyObject *capsule, dl_managed_tensor_versioned **out);
+
 /* Returns a capsule that owns the tensor and calls dl_release() when it is collected. */
 PyObject *dl_owner_capsule(dl_managed_tensor_versioned *managed);
 

@@ -2,6 +2,9 @@
    an attribute of a type costs more than the rest of the conversion. */
 #include "python/operands/exchange.h"
 
+#include <string.h>
+
+#include "python/args.h"
 #include "python/methods.h"
 
 /* Checks the result of PyObject_GetAttr. 1: *out is the attribute; 0: no such attribute; -1 with an
@@ -163,6 +166,78 @@ int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_t
         dl_release(out->managed);
     out->managed = NULL;
     return rejected;
+}
+
+/* ---- JAX ---- */
+
+static bool is_jax_type(PyTypeObject *type) {
+    const char *const name = strrchr(type->tp_name, '.');
+    if (strcmp(name != NULL ? name + 1 : type->tp_name, "ArrayImpl") != 0)
+        return false;
+    PyObject *module = PyObject_GetAttrString((PyObject *)type, "__module__");
+    const char *text = module != NULL && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+    const bool found = text != NULL && strncmp(text, "jaxlib.", strlen("jaxlib.")) == 0;
+    Py_XDECREF(module);
+    PyErr_Clear();
+    return found;
+}
+
+/* Asks for the index of the CUDA device. 1: found; 0: the array is elsewhere; -1 with an exception set. */
+static int find_jax_device(const py_state *state, PyObject *object, long *index) {
+    PyObject *device = PyObject_CallMethodNoArgs(object, state->names[PY_NAME___dlpack_device__]);
+    long type = 0;
+    if (device != NULL && PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2) {
+        type = PyLong_AsLong(PyTuple_GET_ITEM(device, 0));
+        *index = PyLong_AsLong(PyTuple_GET_ITEM(device, 1));
+    }
+    Py_XDECREF(device);
+    return PyErr_Occurred() ? reject() : type == DL_CUDA;
+}
+
+/* Returns the capsule of an array, which is complete for the legacy default stream of its device. */
+static PyObject *request_capsule(const py_state *state, PyObject *object, gr_device *device) {
+    gr_error ignored;
+    PyObject *stream = PyLong_FromLong(GR_LEGACY_HANDLE),
+             *names = PyTuple_Pack(1, state->names[PY_NAME_stream]);
+    PyObject *const arguments[] = {object, stream};
+    PyObject *capsule = NULL;
+    if (stream != NULL && names != NULL) {
+        /* JAX orders its work in a stream of the current device. */
+        const bool entered = device->backend->enter(device->backend, &ignored) == GR_OK;
+        capsule = PyObject_VectorcallMethod(state->names[PY_NAME___dlpack__], arguments, 1, names);
+        if (entered)
+            device->backend->leave(device->backend);
+    }
+    Py_XDECREF(stream);
+    Py_XDECREF(names);
+    return capsule;
+}
+
+int py_tensor_from_jax(py_state *state, PyObject *object, py_tensor *out) {
+    long index = 0;
+    gr_device *device;
+    *out = (py_tensor){.managed = NULL};
+    if (!is_jax_type(Py_TYPE(object)))
+        return 0;
+    const int found = find_jax_device(state, object, &index);
+    if (found <= 0)
+        return found;
+    if (py_open_device(state, GR_DEVICE_CUDA, index, &device) < 0)
+        return reject();
+    PyObject *capsule = request_capsule(state, object, device);
+    if (capsule == NULL)
+        return reject();
+    int taken = dl_take(capsule, &out->managed);
+    Py_DECREF(capsule);
+    if (taken > 0 &&
+        (out->managed->tensor.device.type != DL_CUDA || out->managed->tensor.device.number != index)) {
+        dl_release(out->managed);
+        taken = 0;
+    }
+    if (taken <= 0)
+        out->managed = NULL;
+    out->is_jax = taken > 0;
+    return taken;
 }
 
 PyObject *py_dlpack_exchange(PyObject *module, PyObject *object) {

@@ -9,6 +9,7 @@
 typedef struct py_tensor {
     dl_managed_tensor_versioned *managed; /* owned until dl_release; NULL: none */
     bool has_exchange_api;                /* its type has the table: then no other C protocol may be tried */
+    bool is_jax;                          /* see py_tensor_from_jax */
     uintptr_t stream; /* the producer's current stream (CUstream); 0: legacy default stream */
 } py_tensor;
 
@@ -17,6 +18,12 @@ typedef struct py_tensor {
    raises the reason. -1: an attribute raised an exception, which is set. `detached`: the caller knows the
    type, and that autograd does not record the call, so that the tensor may require a gradient. */
 int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_tensor *out);
+
+/* Converts an array of JAX on a CUDA device by its `__dlpack__`, as its type has no table of C functions. The
+   elements are valid for work in the legacy default stream. JAX may reuse the memory as soon as the tensor is
+   released, in a stream that waits for no other: release it when the work that reads it is done. 1:
+   converted; 0: no such array, or JAX refuses it; -1 with an exception set. */
+int py_tensor_from_jax(py_state *state, PyObject *object, py_tensor *out);
 
 /* What tensors that are borrowed one after the other have in common; all zero at first. */
 typedef struct py_borrowing {

@@ -162,7 +162,8 @@ static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
     out->index = tensor->device.number;
     out->stream = out->tensor.stream;
     out->stream_persists = true; /* PyTorch's streams come from a pool and are never destroyed */
-    out->read_only = out->tensor.managed != NULL && (out->tensor.managed->flags & DL_READ_ONLY) != 0;
+    out->read_only = out->tensor.is_jax ||
+                     (out->tensor.managed != NULL && (out->tensor.managed->flags & DL_READ_ONLY) != 0);
     out->ndim = (size_t)tensor->ndim;
     for (size_t d = 0; d < out->ndim; ++d) {
         out->extent[d] = (uint64_t)tensor->shape[d];
@@ -221,8 +222,10 @@ static void convert_device_array(const py_array *array, py_operand *out) {
     out->source = (gr_source){.host = NULL, .origin = array->pointer};
 }
 
-static int convert_tensor(py_state *state, PyObject *object, bool detached, py_operand *out) {
-    const int status = py_tensor_from_object(state, object, detached, &out->tensor);
+static int convert_tensor(py_state *state, PyObject *object, py_conversion conversion, py_operand *out) {
+    int status = py_tensor_from_object(state, object, conversion == PY_DETACHED, &out->tensor);
+    if (status == 0 && conversion == PY_DEFERRED && !out->tensor.has_exchange_api)
+        status = py_tensor_from_jax(state, object, &out->tensor);
     if (status < 0)
         return status;
     if (status == 0)
@@ -255,15 +258,15 @@ static bool is_long_long(PyArrayObject *array) {
     return PyArray_TYPE(array) == NPY_LONGLONG || PyArray_TYPE(array) == NPY_ULONGLONG;
 }
 
-/* PY_NO_COPY and PY_DETACHED: 1: converted; 0: fall back to Python; -1 with an exception set. */
+/* PY_NO_COPY, PY_DETACHED and PY_DEFERRED: 1: converted; 0: fall back to Python; -1 with an exception set. */
 static int convert_without_copy(py_state *state, PyObject *object, gr_scope scope, const char *name,
-                                bool detached, py_operand *out) {
+                                py_conversion conversion, py_operand *out) {
     int failed = -1;
     if (PyTuple_Check(object) || PyList_CheckExact(object) || PyFloat_CheckExact(object) ||
         PyLong_CheckExact(object))
         return 0;
     if (!PyArray_Check(object))
-        return convert_tensor(state, object, detached, out);
+        return convert_tensor(state, object, conversion, out);
     PyArrayObject *array = (PyArrayObject *)object;
     if (PyArray_CheckExact(object) && is_native(array) && !is_long_long(array))
         failed = convert_array(state, (PyArrayObject *)Py_NewRef(object), PY_NATIVE, scope, name, out);
@@ -280,8 +283,8 @@ int py_operand_from_object(py_state *state, PyObject *object, py_conversion conv
         convert_device_array((const py_array *)object, out);
         return 1;
     }
-    if (conversion == PY_NO_COPY || conversion == PY_DETACHED)
-        return convert_without_copy(state, object, scope, name, conversion == PY_DETACHED, out);
+    if (conversion == PY_NO_COPY || conversion == PY_DETACHED || conversion == PY_DEFERRED)
+        return convert_without_copy(state, object, scope, name, conversion, out);
     if (conversion == PY_NATIVE && PyTuple_Check(object))
         return convert_view(object, name, out) < 0 ? -1 : 1;
     if (conversion == PY_NATIVE && !PyArray_Check(object))

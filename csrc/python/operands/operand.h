@@ -33,6 +33,7 @@ typedef struct py_operand {
 static inline void py_operand_init(py_operand *self) {
     self->owner = self->resize_guard = NULL;
     self->tensor.managed = NULL;
+    self->tensor.is_jax = false;
     self->on_device = self->stream_persists = false;
     self->stream_owner = NULL;
 }
@@ -41,6 +42,8 @@ typedef enum py_conversion {
     PY_NO_COPY,  /* aligned NumPy arrays in native byte order, device arrays, tensors; others return 0 */
     PY_DETACHED, /* the same for types that the caller knows, and a call that autograd does not record: a
                     tensor may require a gradient */
+    PY_DEFERRED, /* PY_NO_COPY, and arrays of JAX: the caller is a job that py_job_run runs, which releases
+                    them when its work is done */
     PY_NATIVE,   /* aligned NumPy arrays in native byte order, device arrays, views; others raise */
     PY_COPY,     /* whatever numpy.asarray converts; copied unless aligned, native and contiguous */
 } py_conversion;
