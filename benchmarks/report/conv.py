@@ -78,7 +78,7 @@ def ladder(record: dict, published: dict) -> str:
     first = next(row for row in rows if row["NHWC"]["variant"] == FIRST)
     p = PUBLISHED
     lines = [
-        chart.picture("conv", message(record)),
+        chart.picture("conv", message(record), phone=True),
         "",
         f"{_where(record)}: {p.n} images of {p.h} x {p.w} with {p.c} channels, {p.f} filters of"
         f" {p.kh} x {p.kw}, float32 unless stated otherwise. *published*: times published for a"
@@ -118,7 +118,7 @@ def message(record: dict) -> str:
     return f"Speed of the fastest rung over cuDNN: {', '.join(leads)}"
 
 
-def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
+def ladder_chart(record: dict, published: dict, palette: chart.Palette, phone: bool = False) -> str:
     """Return the speed-ups of the rungs over the naive one, in NHWC, as SVG."""
     theirs = {row["variant"]: row["ms"] for row in published["rows"]}
     rungs = {variant.name for variant in variants("conv") if variant.role == "rung"}
@@ -142,7 +142,8 @@ def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
     series = [f"{record['device']}, measured {record['date']}, NHWC", f"{published['device']}, as published"]
     p = PUBLISHED
     below = f"convolution of {p.n} x {p.h} x {p.w} x {p.c} elements by {p.f} filters of {p.kh} x {p.kw}"
-    return chart.speedup_svg(message(record), shown, series, palette, FIRST, below=below)
+    head = message(record)
+    return chart.speedup_svg(head, shown, series, palette, FIRST, below=below, phone=phone)
 
 
 def layers(records: list[dict]) -> str:

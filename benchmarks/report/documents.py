@@ -7,6 +7,7 @@ it only compares, and exits with 1 when one is not current.
 from __future__ import annotations
 
 import argparse
+import itertools
 from pathlib import Path
 
 from benchmarks.harness.command import find
@@ -86,18 +87,20 @@ def charts() -> dict[str, str]:
     rungs, published = ladder.result("ladder_h200.json"), load("published_a100.json")
     record, conv_record = load_matmul(), load("conv_published_h200.json")
     drawn: dict[str, str | None] = {}
+    for (name, palette), phone in itertools.product(PALETTES.items(), (False, True)):
+        form = "phone-" if phone else ""
+        drawn[f"ladder-{form}{name}"] = ladder.ladder_chart(rungs, published, palette, phone)
+        drawn[f"lanes-{form}{name}"] = readme_charts.lanes(palette, phone)
+        drawn[f"peers-{form}{name}"] = readme_charts.peers_svg(load("peers_h200.json"), palette, phone=phone)
+        drawn[f"matmul-{form}{name}"] = matmul.ladder_chart(
+            record, load("published_matmul.json"), palette, phone
+        )
+        drawn[f"conv-{form}{name}"] = conv.ladder_chart(
+            conv_record, load("published_conv.json"), palette, phone
+        )
     for name, palette in PALETTES.items():
-        drawn[f"docs/images/ladder-{name}.svg"] = ladder.ladder_chart(rungs, published, palette)
-        drawn[f"docs/images/lanes-{name}.svg"] = readme_charts.lanes(palette)
-        drawn[f"docs/images/peers-{name}.svg"] = readme_charts.peers_svg(load("peers_h200.json"), palette)
-        drawn[f"docs/images/several-{name}.svg"] = multi_device.svg(load("multi_device_h200.json"), palette)
-        drawn[f"docs/images/matmul-{name}.svg"] = matmul.ladder_chart(
-            record, load("published_matmul.json"), palette
-        )
-        drawn[f"docs/images/conv-{name}.svg"] = conv.ladder_chart(
-            conv_record, load("published_conv.json"), palette
-        )
-    return {path: text for path, text in drawn.items() if text is not None}
+        drawn[f"several-{name}"] = multi_device.svg(load("multi_device_h200.json"), palette)
+    return {f"docs/images/{name}.svg": text for name, text in drawn.items() if text is not None}
 
 
 def documents(root: Path) -> dict[str, str]:

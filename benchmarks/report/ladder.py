@@ -88,7 +88,7 @@ def technique_table(found: BenchResult) -> str:
     return "\n".join(lines)
 
 
-def ladder_chart(found: BenchResult, published: dict, palette: Palette) -> str:
+def ladder_chart(found: BenchResult, published: dict, palette: Palette, phone: bool = False) -> str:
     """Return the speed-ups of the rungs as SVG, with those published for another GPU."""
     theirs = {row["variant"]: row["first_pass_us"] for row in published["rows"]}
     ours = {row["variant"]: row["over_first"] for row in ladder_records(found)}
@@ -108,4 +108,4 @@ def ladder_chart(found: BenchResult, published: dict, palette: Palette) -> str:
     title = f"{what} sums {n} float32 elements {ours[best]:.1f}x as fast as {shown[0]}"
     after = {name: before(name, "reduction", shown) for name in shown}
     below = "the kernels of the ladder in order, one change per kernel"
-    return speedup_svg(title, rows, series, palette, shown[0], after, below=below)
+    return speedup_svg(title, rows, series, palette, shown[0], after, below=below, phone=phone)

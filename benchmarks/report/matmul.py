@@ -82,7 +82,7 @@ def ladder(record: dict, published: dict) -> str:
     rows = ladder_rows(record)
     ours = {row["variant"]: row["us"]["median"] for row in rows if _is_plain(row)}
     lines = [
-        chart.picture("matmul", message(record)),
+        chart.picture("matmul", message(record), phone=True),
         "",
         f"{_where(record)}: {m} x {k} times {k} x {n}, float32 unless stated otherwise. *published*: times"
         f" published for a {published['device']}. *of cuBLAS's speed*: cuBLAS with the same dtype in the same"
@@ -131,7 +131,7 @@ def roofline_message(record: dict) -> str:
     return f"{best} reaches {share:.0%} of the peak of the multiply-add units"
 
 
-def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
+def ladder_chart(record: dict, published: dict, palette: chart.Palette, phone: bool = False) -> str:
     """Return the speed-ups of the rungs over the first that was published, as SVG."""
     theirs = {row["variant"]: row["ms"] for row in published["rows"]}
     rows = ladder_rows(record)
@@ -150,7 +150,8 @@ def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
     series = [f"{record['device']}, measured {record['date']}", f"{published['device']}, as published"]
     below = f"multiplication of {m} x {k} by {k} x {n} float32 elements, without tensor cores"
     after = {name: before(name, "matmul", ours) for name, *_ in shown if name in rungs}
-    return chart.speedup_svg(message(record), shown, series, palette, FIRST, after, below=below)
+    head = message(record)
+    return chart.speedup_svg(head, shown, series, palette, FIRST, after, below=below, phone=phone)
 
 
 def counts(record: dict) -> str:

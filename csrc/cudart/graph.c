@@ -329,7 +329,13 @@ CUDART_API cudaDeviceGetGraphMemAttribute(int device, int attribute, void *value
     CUDART_RUN(graph_memory(device, value));
 }
 
+/* Only the two highest values, whose numbers are odd, can be set, and only to 0. */
+static cudaError_t reset_graph_memory(int device, int attribute, const uint64_t *value) {
+    if (device)
+        return cudaErrorInvalidDevice;
+    return attribute % 2 && !*value ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 CUDART_API cudaDeviceSetGraphMemAttribute(int device, int attribute, void *value) {
-    (void)attribute, (void)value;
-    CUDART_RUN(device ? cudaErrorInvalidDevice : cudaSuccess);
+    CUDART_RUN(reset_graph_memory(device, attribute, value));
 }

@@ -198,14 +198,44 @@ def test_texts_for_readers_without_pictures_say_the_message():
 @pytest.mark.parametrize("palette", [chart.LIGHT, chart.DARK], ids=["light", "dark"])
 def test_the_picture_of_the_threads(palette):
     """Threads that work, and those in conflict, are those that the simulator counted."""
-    seen = {name: gpureduce.profile(256, name, block_size=64).timeline() for name in front.SHOWN}
-    drawn = front.lanes_svg(seen, palette)
-    assert drawn == front.lanes(palette)
-    step = (front.WIDTH - 24 * 3) / 4 / 64
-    for kind, colour in enumerate(palette.lanes[:3]):
-        widths = re.findall(rf'width="([\d.]+)" height="11.0" fill="{colour}"', drawn)
-        wanted = sum((each.kinds == kind).sum() for each in seen.values())
-        assert sum(map(float, widths)) / step == pytest.approx(wanted, rel=0.01) and wanted > 0
+    threads = front.THREADS
+    seen = {name: gpureduce.profile(4 * threads, name, block_size=threads).timeline() for name in front.SHOWN}
+    for phone, step in (
+        (False, (front.WIDTH - 24 * 3) / 4 / threads),
+        (True, (chart.PHONE - 24) / 2 / threads),
+    ):
+        drawn = front.lanes_svg(seen, palette, phone)
+        assert drawn == front.lanes(palette, phone)
+        for kind, colour in enumerate(palette.lanes[:5]):  # conflicts of 2, 4 and 8 ways
+            widths = re.findall(rf'width="([\d.]+)" height="11.0" fill="{colour}"', drawn)
+            wanted = sum((each.kinds == kind).sum() for each in seen.values())
+            assert sum(map(float, widths)) / step == pytest.approx(wanted, rel=0.05) and wanted > 0
+
+
+@pytest.mark.parametrize("name", ["lanes", "peers", "ladder", "matmul", "conv"])
+def test_charts_have_a_form_for_phones(name):
+    """Half as wide, with the same message, and in the page that shows the chart."""
+    for background in ("light", "dark"):
+        drawn, narrow = (
+            (ROOT / f"docs/images/{name}{form}-{background}.svg").read_text("utf-8")
+            for form in ("", "-phone")
+        )
+        title = re.compile("<title>(.*)</title>")
+        assert title.search(drawn)[1] == title.search(narrow)[1]
+        assert (
+            re.search(r'width="(\d+)"', drawn)[1] == "880" and re.search(r'width="(\d+)"', narrow)[1] == "440"
+        )
+        ends = [
+            float(x) + 0.5 * float(size) * len(html.unescape(said)) * (anchor == "start")
+            for x, size, anchor, said in re.findall(
+                r'<text x="([\d.-]+)" [^>]*font-size="(\d+)" text-anchor="(\w+)">([^<]*)<', narrow
+            )
+        ]
+        assert max(ends) <= 450, max(ends)
+        shown = "\n".join(page.read_text("utf-8") for page in PAGES)
+        assert f'media="(max-width: 600px)" srcset="docs/images/{name}-phone-light.svg"' in shown.replace(
+            "../", "docs/"
+        )
 
 
 def test_the_code_that_the_glossary_names_is_there():

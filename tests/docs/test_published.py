@@ -107,3 +107,16 @@ def test_identities_are_those_of_the_operators():
     for name in ("max", "min", "argmax", "argmin"):
         with pytest.raises(ValueError, match="has no identity"):
             getattr(gpureduce, name)(none, device="sim")
+
+
+def test_latencies_and_rates_stand_in_the_results():
+    record = results("memory_levels_h200.json")
+    cycles, rates = record["latency_cycles"], record["gb_per_s"]
+    for name, latency, rate in rows("### Shared memory")[1:]:
+        assert float(latency) == cycles[name.lower()]
+        assert rate == (f"{rates[name]:,}" if name in rates else "")
+    lower, higher = cycles["device"] / cycles["shared"], rates["shared"] / rates["device"]
+    said = " ".join(text().split())
+    assert f"{lower:.1f} times lower latency and {higher:.1f} times the bandwidth" in said
+    *times, last = (f"{row['time']:.2f}" for row in record["rows"][1:])
+    assert f"{', '.join(times)} or {last} times as long" in said

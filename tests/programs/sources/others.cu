@@ -90,9 +90,10 @@ static void check_graphs() {
     cudaGraphExec_t exec;
     CHECK(cudaGraphInstantiateWithFlags(&exec, graph, cudaGraphInstantiateFlagAutoFreeOnLaunch));
     CHECK(cudaGraphUpload(exec, 0));
-    unsigned long long used = 0;
+    unsigned long long used, zero = 0, one = 1;
     CHECK(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used));
-    CHECK(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrUsedMemHigh, &used));
+    CHECK(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrUsedMemHigh, &zero));
+    FAILS(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrUsedMemHigh, &one), cudaErrorInvalidValue);
     for (int i = 0; i < N; i++)
         host[i] = 3 * i;
     CHECK(cudaGraphLaunch(exec, 0));
