@@ -71,13 +71,14 @@ POSITIONS: dict[str, Callable[[Any, np.ndarray], np.ndarray]] = {
     "nearest": lambda n, q: np.around(_times(n - 1, q)).astype(np.intp),
 }
 _PLACES = 256  # that are kept
-_ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
+# Methods whose results are elements.
+ELEMENT_METHODS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 
 
 def interpolation(method: str, n: Any, q: np.ndarray) -> Interpolation:
     """Return the interpolation of the quantiles `q` of lines of `n` elements (a number or an array)."""
     position = np.asanyarray(POSITIONS[method](n, q))
-    if method in _ELEMENTS or (method == "linear" and position.dtype.kind in "iu"):
+    if method in ELEMENT_METHODS or (method == "linear" and position.dtype.kind in "iu"):
         lower = position.astype(np.int64)
         return Interpolation(lower, lower, None)
     floor = np.floor(position)

@@ -163,8 +163,8 @@ def fake_topk(a: torch.Tensor, k: Any, axis: int = -1, largest: bool = True, sor
     _check_ordered("topk", a)
     along = _axis(a, axis)
     length = a.shape[along] if a.ndim else 1
-    torch._check(k >= 0, lambda: f"k: expected 0 to {length}, the length of the axis, got {k}")
-    torch._check(k <= length, lambda: f"k: expected 0 to {length}, the length of the axis, got {k}")
+    for holds in (k >= 0, k <= length):  # of symbols, in a graph with lengths left open
+        torch._check_value(holds, lambda: f"k: expected 0 to {length}, the length of the axis, got {k}")
     shape = (*a.shape[:along], k, *a.shape[along + 1 :]) if a.ndim else ()
     return a.new_empty(shape), a.new_empty(shape, dtype=torch.int64)
 

@@ -20,6 +20,10 @@ def check_tensor(a: Any, name: str) -> None:
     """Raise TypeError for what is not a dense tensor."""
     if not isinstance(a, torch.Tensor):
         raise TypeError(f"{name}: expected a torch.Tensor, got {type(a).__name__}")
+    if type(a) is not torch.Tensor and hasattr(a, "device_mesh"):
+        raise TypeError(
+            f"{name}: a DTensor, for whose shards there are no rules; pass its to_local() or full_tensor()"
+        )
     if a.layout is not torch.strided:
         raise TypeError(f"{name}: expected a dense tensor, got one of layout {a.layout}")
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpureduce import _functions
+from gpureduce._order.methods import ELEMENT_METHODS
 from gpureduce._rules import arguments as rules
 from gpureduce._torch import torch
 from gpureduce._torch.kernels import NAMES, Axes, array_of, axes_of, is_whole, tensor_of
@@ -95,6 +96,11 @@ def _for_quantiles(a: torch.Tensor) -> torch.Tensor:
     return a.float() if a.dtype == torch.bfloat16 else a
 
 
+def _dtype_of_quantiles(a: torch.Tensor, method: str) -> torch.dtype:
+    """Return the dtype that NumPy's quantiles have for several q: float64, or that of the elements."""
+    return a.dtype if method in ELEMENT_METHODS else torch.float64
+
+
 def fake_of(name: str) -> Callable:
     """Return the fake kernel of an operator."""
     row = ROWS[name]
@@ -129,8 +135,9 @@ def on_cuda(name: str) -> Callable:
         if not out.numel():
             return out
         elements, result = a.detach(), out
-        if row.quantiles:  # as NumPy's, which are float64 for several q
-            elements, result = _for_quantiles(elements), out.to(torch.float64)
+        if row.quantiles:
+            elements = _for_quantiles(elements)
+            result = out.to(_dtype_of_quantiles(elements, named["method"]))
         elif row.as_floats and is_whole(a.dtype):
             elements = elements.double()
         _call(row, elements, axes_of(axis, a.ndim), axis, keepdims, named, out=result)
@@ -153,6 +160,7 @@ def on_host(name: str) -> Callable:
         elements = _for_quantiles(a) if row.quantiles else a
         with np.errstate(all="ignore"):  # as PyTorch, which says nothing of overflows
             result = _call(row, array_of(elements), axes_of(axis, a.ndim), axis, keepdims, named)
-        return tensor_of(result, torch.float64 if row.quantiles else out.dtype).to(out.dtype)
+        dtype = _dtype_of_quantiles(elements, named["method"]) if row.quantiles else out.dtype
+        return tensor_of(result, dtype).to(out.dtype)
 
     return reduce

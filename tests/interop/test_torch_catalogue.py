@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", minversion="2.5")
 
+import gpureduce.torch as public  # noqa: E402
 from gpureduce._torch import catalogue, statistics  # noqa: E402
 
 pytestmark = [
@@ -268,3 +269,92 @@ def test_a_compiled_function(place):
             result.backward()
         torch.testing.assert_close(*results, rtol=1e-12, atol=1e-12)
         torch.testing.assert_close(a.grad, b.grad, rtol=1e-10, atol=1e-10)
+
+
+# What is refused, and what needs no kernel
+
+
+def test_jagged_and_distributed_tensors_are_refused(place):
+    jagged = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+
+    class Sharded(torch.Tensor):
+        device_mesh = None
+
+    for a, message in (
+        (jagged, r"^a: expected a dense tensor"),
+        (torch.ones(3).as_subclass(Sharded), r"^a: .* DTensor"),
+    ):
+        for function in (public.sum, public.var, public.cumsum, public.sort, public.quantile):
+            with pytest.raises(TypeError, match=message):
+                function(a, *[0.5] * (function is public.quantile))
+
+
+def test_meta_tensors_have_the_shapes_of_results():
+    a = torch.empty(3, 4, device="meta")
+    assert public.quantile(a, [0.1, 0.2], dim=0).shape == (2, 4)
+    assert public.sort(a, 0).indices.dtype == torch.int64
+    assert public.var(a, dim=1, keepdim=True).shape == (3, 1)
+    assert public.moments(a, 0).kurtosis.shape == (4,) and public.moments(a, 0).count == 3
+
+
+def test_torchscript_calls_the_operators(place):
+    def summed(a: torch.Tensor):
+        return torch.ops.gpureduce.sum(a, [0], False)
+
+    a = torch.ones(3, 4, device=place)
+    assert torch.equal(torch.jit.script(summed)(a), a.sum(0))
+
+
+# The public functions
+
+
+def test_names_of_pytorch_and_of_numpy(place):
+    a = elements((3, 4), torch.float32).to(place)
+    for name in ("sum", "nanmax", "var", "norm", "median", "logsumexp", "all", "argmax"):
+        function = getattr(public, name)
+        assert torch.equal(function(a, dim=1, keepdim=True), function(a, axis=1, keepdims=True))
+        with pytest.raises(TypeError, match=r"^dim: .* only one"):
+            function(a, 0, dim=1)
+        with pytest.raises(TypeError, match=r"^keepdim: .* only one"):
+            function(a, keepdims=True, keepdim=True)
+    for name in ("cumsum", "cummax", "sort", "argsort"):
+        function = getattr(public, name)
+        one, other = function(a, dim=0), function(a, 0)
+        assert all(map(torch.equal, one, other)) if isinstance(one, tuple) else torch.equal(one, other)
+        with pytest.raises(TypeError, match=r"^axis: "):
+            function(a, (0, 1))
+    assert torch.equal(public.cumsum(a), a.flatten().cumsum(0))
+    assert torch.equal(
+        public.quantile(a, 0.5, dim=1, interpolation="nearest"),
+        public.quantile(a, [0.5], 1, method="nearest")[0],
+    )
+    torch.testing.assert_close(
+        public.quantile(a, torch.tensor([0.25, 0.5])),
+        torch.quantile(a, torch.tensor([0.25, 0.5], device=place)),
+    )
+
+
+def test_exact_sums_and_means(place):
+    a = torch.tensor([[1e8, 1.0, -1e8], [2.0, 3.0, 5.0]], device=place)
+    assert public.sum(a, 1, exact=True).tolist() == [1.0, 10.0]
+    torch.testing.assert_close(public.mean(a, 1, exact=True).cpu(), torch.tensor([1 / 3, 10 / 3]))
+    assert torch.equal(public.sum(a.int(), exact=True), public.sum(a.int()))
+
+
+def test_wrong_arguments_of_statistics_are_named(place):
+    a = torch.ones(2, 3, device=place)
+    for call, error, name in (
+        (lambda: public.quantile(a, 1.5), ValueError, "q"),
+        (lambda: public.quantile(a, "x"), TypeError, "q"),
+        (lambda: public.quantile(a, 0.5, method="best"), ValueError, "method"),
+        (lambda: public.quantile(a, 0.5, method="lower", interpolation="lower"), TypeError, "interpolation"),
+        (lambda: public.var(a, correction="1"), TypeError, "correction"),
+        (lambda: public.norm(a, ord=None), TypeError, "ord"),
+        (lambda: public.topk(a, 4), ValueError, "k"),
+        (lambda: public.topk(a, 1.5), TypeError, "k"),
+        (lambda: public.sort(a * 1j), TypeError, "a"),
+        (lambda: public.median(a * 1j), TypeError, "a"),
+        (lambda: public.cumsum(a, 2), ValueError, "axis"),
+    ):
+        with pytest.raises(error, match=rf"^{name}: "):
+            call()
