@@ -106,8 +106,8 @@ def speedup_svg(
     scale = (width - left - RIGHT) / max(largest, ticks[-1])
     parts = list(head)
     for i, (name, colour) in enumerate(zip(series, colours, strict=False)):
-        y = top_of_rows + 18 * i
-        parts += [rect(0, y, 12, 12, colour), text(18, y + 10, name, palette.text)]
+        key = top_of_rows + 18 * i
+        parts += [rect(0, key, 12, 12, colour), text(18, key + 10, name, palette.text)]
     top_of_rows += 18 * max(2, len(series)) + 10
     bottom = top_of_rows + row * len(rows)
     for tick in ticks:
