@@ -38,6 +38,7 @@ SECTIONS = {
             "pytorch-cupy-jax",
             "cuda-graphs",
             "pytorch-operators",
+            "what-pytorch-cannot-do",
             "jax-in-jit",
             "several-gpus",
             "merge-partial-results",
