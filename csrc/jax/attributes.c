@@ -56,6 +56,17 @@ uint64_t gr_jax_count(const gr_jax_array *array) {
     return count;
 }
 
+bool gr_jax_fits_memory(const gr_jax_array *array) {
+    const uint64_t max_elements = UINT64_C(1) << 48;
+    uint64_t count = 1;
+    for (size_t d = 0; d < array->ndim; ++d)
+        if (array->extent[d] > max_elements ||
+            __builtin_mul_overflow(count, array->extent[d] > 0 ? array->extent[d] : 1, &count) ||
+            count > max_elements)
+            return false;
+    return true;
+}
+
 /* Whether the elements are 32-bit halves of 64-bit integers. */
 static bool is_halves(const gr_jax_array *array, gr_dtype dtype) {
     return gr_dtypes[dtype].kind == GR_KIND_BITS && gr_dtypes[dtype].item_bytes == 8 &&

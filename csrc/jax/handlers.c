@@ -63,6 +63,8 @@ static gr_status read_arrays(const xla_ffi_buffers *buffers, size_t count, gr_ja
         out[i].data = buffer->data;
         for (size_t d = 0; d < out[i].ndim; ++d)
             out[i].extent[d] = (uint64_t)buffer->dims[d];
+        if (!gr_jax_fits_memory(&out[i]))
+            return gr_fail(error, GR_ERR_VALUE, "expected arrays that fit memory");
     }
     return GR_OK;
 }

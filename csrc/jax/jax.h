@@ -76,5 +76,7 @@ gr_status gr_jax_real(const gr_jax_call *call, const char *name, double *out, gr
 gr_status gr_jax_expect(const gr_jax_array *array, const char *name, gr_dtype dtype, uint64_t count,
                         gr_error *error);
 uint64_t gr_jax_count(const gr_jax_array *array);
+/* Whether an array can be in any memory, so that its size does not overflow. */
+bool gr_jax_fits_memory(const gr_jax_array *array);
 
 #endif

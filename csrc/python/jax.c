@@ -56,6 +56,8 @@ static int parse_arrays(PyObject *arrays, const char *name, size_t count, gr_jax
             out[i].extent[d] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(shape, (Py_ssize_t)d));
         if (PyErr_Occurred())
             return -1;
+        if (!gr_jax_fits_memory(&out[i]))
+            return PY_RAISE(PyExc_ValueError, "%s: expected arrays that fit memory", name);
     }
     return 0;
 }
