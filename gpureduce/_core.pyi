@@ -119,10 +119,14 @@ def normalize(
     destination: Destination,
 ) -> Any: ...
 
+# A capsule that `multi` takes as the tuple, which has to stay alive; or NotImplemented.
+# Unless signs matter, it is for norms and scaling alone.
+def multi_list(arrays: tuple[object, ...], signs_matter: bool, /) -> Any: ...
+
 # A device array; None of an operation in place; NotImplemented if an array needs more than a look at its
 # memory. `place`: kind and index of the device of arrays given as views.
 def multi(
-    arrays: tuple[object, ...],
+    arrays: object,
     op: str,
     each: bool = False,
     dtype: str | None = None,

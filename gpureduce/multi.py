@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpureduce._multi.lists import STATE_WORDS, as_tuple, reduce_list, result_dtype_name
+from gpureduce._multi.lists import STATE_WORDS, ArrayList, as_list, reduce_list, result_dtype_name
 from gpureduce._rules import arguments as rules
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import Stream
 
 __all__ = [
+    "ArrayList",
     "all_finite",
     "fingerprint",
     "fingerprints",
@@ -59,7 +60,7 @@ def _norm(ord: float) -> str:
 
 
 def _one_each(op: str, arrays: Iterable[Any], dtype: Any, device: Any, stream: Any) -> Any:
-    items, name = as_tuple(arrays), result_dtype_name(dtype)
+    items, name = as_list(arrays), result_dtype_name(dtype)
     if not items:
         return np.empty(0, name or np.float32)
     return reduce_list(op, items, device, stream, each=True, dtype=name)
@@ -219,7 +220,7 @@ def total_norm(
     >>> multi.total_norm([np.array([3.0]), np.array([[0.0, 4.0]])], device="sim")
     np.float64(5.0)
     """
-    items, name, op = as_tuple(arrays), result_dtype_name(dtype), _norm(ord)
+    items, name, op = as_list(arrays), result_dtype_name(dtype), _norm(ord)
     if not items:
         return np.zeros((), name or np.float32)[()]
     return reduce_list(op, items, device, stream, dtype=name)
@@ -257,7 +258,7 @@ def partial_total_norm(
     >>> multi.total_norm_of(states[0] + states[1], device="sim")
     np.float64(5.0)
     """
-    items = as_tuple(arrays)
+    items = as_list(arrays)
     return reduce_list("squares", items, device, stream) if items else np.zeros(STATE_WORDS, np.int64)
 
 
@@ -320,7 +321,7 @@ def all_finite(
     >>> multi.all_finite([np.array([1.0]), np.array([2.0, np.nan])], device="sim")
     np.False_
     """
-    items = as_tuple(arrays)
+    items = as_list(arrays)
     return reduce_list("all_finite", items, device, stream) if items else np.True_
 
 
@@ -367,7 +368,7 @@ def fingerprint(
     >>> bool(before == multi.fingerprint([np.array([-0.0, 1.0])], device="sim"))
     False
     """
-    items, offset = as_tuple(arrays), rules.integer(offset, "offset")
+    items, offset = as_list(arrays), rules.integer(offset, "offset")
     if not 0 <= offset < 2**64:
         raise ValueError(f"offset: expected 0 to 2**64 - 1, got {offset}")
     return reduce_list("fingerprint", items, device, stream, offset=offset) if items else np.uint64(0)
@@ -399,7 +400,7 @@ def fingerprints(
     >>> bool(one == same), bool(one == other)
     (True, False)
     """
-    items = as_tuple(arrays)
+    items = as_list(arrays)
     if not items:
         return np.empty(0, np.uint64)
     return reduce_list("fingerprint", items, device, stream, each=True)

@@ -1,14 +1,15 @@
 """Times reductions of many tensors at once, and clipping of gradients, compared with PyTorch's functions.
 
-The `call` of a contender is the time from its start to the end of its work on the GPU, the host's included;
-`host` is the time in which the call returns, with an idle GPU. `new list` is the host's time for a list that
-the last calls did not have. The large tensors, of unequal lengths, are larger together than the L2 cache. A
-sum of all elements as one tensor takes the time that reading takes.
+A figure of a contender is the time of a whole call with an idle GPU, the host's time included; `gpu` is that
+of a CUDA graph of the call, `host` the time in which the call returns. `new list` is the host's time for a
+list that the last calls did not have, `known list` for a `gpureduce.multi.ArrayList`. The large tensors, of
+unequal lengths, are larger together than the L2 cache. `read` is a sum of all elements as one tensor.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ from benchmarks.harness import markdown
 from benchmarks.harness.benchmark import Benchmark, Times, WrongResultError
 from gpureduce import _functions as gpureduce
 from gpureduce import multi
+from gpureduce._bench import timing
 from gpureduce._bench.stats import summarize_times
 
 FUNCTIONS = (
@@ -33,6 +35,10 @@ INF = float("inf")
 
 Case = tuple[str, str, str]
 Call = Callable[[list[Any]], object]
+
+
+def _call(call: Call, items: Any, _: int) -> object:
+    return call(items)
 
 
 class Tensors:
@@ -57,7 +63,7 @@ class MultiTensor(Benchmark):
     """Reductions of lists of tensors."""
 
     summary = "reductions of 2,000 tensors at once and clip_grad_norm_, compared with PyTorch"
-    method = "whole calls with an idle GPU before; microseconds per call"
+    method = "whole calls with an idle GPU before, CUDA graphs, and the host alone; microseconds per call"
     required = ("torch",)
     repeats = 7
     quick: ClassVar[Mapping[str, Any]] = {"repeats": 3, "functions": ["total_norm"], "sizes": ["small"]}
@@ -129,22 +135,35 @@ class MultiTensor(Benchmark):
             for name, call in contenders.items():
                 if case[0].startswith("clip"):
                     inputs.flat.normal_()
-                times.setdefault(name, []).append(self._call_us(call, items, whole=True))
+                times.setdefault(name, []).append(self._call_us(call, items))
         for name, call in contenders.items():
+            graph = timing.capture(self.torch, functools.partial(_call, call, items), 1, 1)
+            times[f"{name} gpu"] = timing.replay_times(self.torch, graph, 1, self.options.repeats)
             if name == "read":
                 continue
-            same = [self._call_us(call, items, whole=False) for _ in range(HOST_CALLS)]
+            times[f"{name} host"] = [self._host_us(call, items) for _ in range(HOST_CALLS)]
             other = [items[k:] + items[:k] for k in range(1, HOST_CALLS + 1)]
-            times[f"{name} host"] = same
-            times[f"{name} new list"] = [self._call_us(call, each, whole=False) for each in other]
+            times[f"{name} new list"] = [self._host_us(call, each) for each in other]
+        if not case[0].startswith("clip"):
+            known = multi.ArrayList(items)
+            host = [self._host_us(contenders["gpureduce"], known) for _ in range(HOST_CALLS)]
+            times["gpureduce known list"] = host
         return times
 
-    def _call_us(self, call: Callable[..., Any], items: list[Any], whole: bool) -> float:
+    def _call_us(self, call: Callable[..., Any], items: Any) -> float:
+        """Return the time from an event before a call, with an idle GPU, to one behind its work."""
+        start, stop = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.torch.cuda.synchronize()
+        start.record()
+        call(items)
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e3
+
+    def _host_us(self, call: Callable[..., Any], items: Any) -> float:
         self.torch.cuda.synchronize()
         start = time.perf_counter()
         call(items)
-        if whole:
-            self.torch.cuda.synchronize()
         return (time.perf_counter() - start) * 1e6
 
     def rows(self, case: Case, inputs: Tensors, times: Times) -> list[dict[str, Any]]:
@@ -168,21 +187,29 @@ class MultiTensor(Benchmark):
     @staticmethod
     def table(record: dict[str, Any]) -> str:
         """Return all rows."""
-        names = ("gpureduce", "torch", "read", "gpureduce host", "torch host", "gpureduce new list")
+        columns = {
+            "gpureduce": "gpureduce",
+            "PyTorch": "torch",
+            "GPU: gpureduce": "gpureduce gpu",
+            "GPU: PyTorch": "torch gpu",
+            "GPU: one sum": "read gpu",
+            "host: gpureduce": "gpureduce host",
+            "host: gpureduce, new list": "gpureduce new list",
+            "host: `ArrayList`": "gpureduce known list",
+            "host: PyTorch": "torch host",
+        }
         rows = (
             [
-                f"`{row['function'].split()[0]}`"
-                + ", norm below the limit" * row["function"].endswith("below"),
+                f"`{row['function'].split()[0]}`" + ", unclipped" * row["function"].endswith("below"),
                 row["dtype"],
                 f"{row['elements']:,}",
-                *(markdown.median_us(row, name) for name in names),
+                *(markdown.median_us(row, name) for name in columns.values()),
             ]
             for row in record["rows"]
         )
-        heads = ["function", "dtype", "elements", "gpureduce", "PyTorch", "one sum"]
-        heads += ["host: gpureduce", "host: PyTorch", "host, new list: gpureduce"]
+        heads = ["function", "dtype", "elements", *columns]
         lines = [f"{markdown.source(record, 'torch')}: {record['method']}.", ""]
-        return "\n".join(lines + markdown.table(heads, "llrrrrrrr", rows))
+        return "\n".join(lines + markdown.table(heads, "llr", rows))
 
 
 BENCHMARK = MultiTensor

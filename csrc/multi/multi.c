@@ -42,8 +42,11 @@ static kernel kernel_of(gr_multi_op op, gr_dtype dtype) {
     if (is_square(op))
         return wide ? (kernel){"square", GR_EXACT_WIDE_THREADS, 1, GR_EXACT_WIDE_BINS * 16,
                                GR_EXACT_WIDEST_WORDS}
-                    : (kernel){"square", GR_EXACT_WIDE_THREADS, GR_EXACT_PRODUCT_BLOCKS_PER_SM,
-                               GR_EXACT_PRODUCT_BINS * 16, GR_EXACT_WIDE_WORDS};
+               : dtype == GR_DTYPE_f32
+                   ? (kernel){"square", GR_MULTI_SQUARE_THREADS, GR_MULTI_SQUARE_BLOCKS,
+                              GR_EXACT_PRODUCT_BINS * 16, GR_EXACT_WIDE_WORDS}
+                   : (kernel){"square", GR_MULTI_HALF_SQUARE_THREADS, GR_MULTI_HALF_SQUARE_BLOCKS,
+                              GR_EXACT_PRODUCT_BINS * 16, GR_EXACT_WIDE_WORDS};
     if (op == GR_MULTI_SUM || op == GR_MULTI_NORM1)
         return wide ? (kernel){"sum", GR_EXACT_WIDE_THREADS, 1, GR_EXACT_WIDE_BINS * 16, GR_EXACT_WIDE_WORDS}
                : dtype == GR_DTYPE_bf16

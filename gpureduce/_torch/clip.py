@@ -7,6 +7,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
+from gpureduce import _core
 from gpureduce._multi.lists import STATE_WORDS, reduce_list
 from gpureduce._rules import tensors as marks
 from gpureduce._torch import torch
@@ -69,14 +70,13 @@ def clip_grad_norm_(
     tensor(5.)
     """
     items = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
-    items = [p for p in items if p.grad is not None]
-    if not items:
+    gradients = [gradient for p in items if (gradient := p.grad) is not None]
+    if not gradients:
         return torch.tensor(0.0)
     try:
         op = _OPS[float(norm_type)]
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"norm_type: expected 1, 2 or inf, got {norm_type!r}") from None
-    gradients = [p.grad for p in items]
     if all(gradient.device.type == "cpu" for gradient in gradients):
         return torch.nn.utils.clip_grad_norm_(items, max_norm, norm_type, error_if_nonfinite, foreach)
     with torch.no_grad():
@@ -84,16 +84,43 @@ def clip_grad_norm_(
 
 
 def _clip(gradients: list[Any], op: str, max_norm: float, error_if_nonfinite: bool) -> torch.Tensor:
+    if set(map(type, gradients)) == {torch.Tensor} and len(set(map(_DEVICE, gradients))) == 1:
+        norm = _clip_on_one_device(gradients, op, max_norm, error_if_nonfinite)
+        if norm is not None:
+            return norm
     shards = _Shards(gradients)
     dtype = torch.float64 if torch.float64 in map(_DTYPE, shards.local) else torch.float32
     norm = shards.total_norm(op, dtype)
-    if error_if_nonfinite and not math.isfinite(norm.item()):
+    if error_if_nonfinite:
+        _check_finite(norm)
+    for tensors in _by_device(shards.local):
+        _scale(tensors, norm.to(tensors[0].device), max_norm)
+    return norm
+
+
+def _check_finite(norm: torch.Tensor) -> None:
+    if not math.isfinite(norm.item()):
         raise RuntimeError(
             f"the total norm of the gradients is {norm.item()}, so they cannot be clipped; pass "
             "error_if_nonfinite=False to scale them nevertheless"
         )
-    for tensors in _by_device(shards.local):
-        _scale(tensors, norm.to(tensors[0].device), max_norm)
+
+
+def _clip_on_one_device(
+    gradients: list[torch.Tensor], op: str, max_norm: float, error_if_nonfinite: bool
+) -> torch.Tensor | None:
+    """Clip gradients that the core can describe, which it does once; None if it cannot."""
+    known = _core.multi_list(tuple(gradients), False)
+    if known is NotImplemented:
+        return None
+    dtype = torch.float64 if torch.float64 in set(map(_DTYPE, gradients)) else torch.float32
+    norm = torch.empty((), dtype=dtype, device=gradients[0].device)
+    view, stream = view_of(norm, NAMES[dtype]), current_stream(norm.get_device())
+    _core.multi(known, op, dtype=NAMES[dtype], stream=stream, out=view)
+    if error_if_nonfinite:
+        _check_finite(norm)
+    _core.multi(known, "scale", norm=view, max_norm=max_norm, eps=_EPS, stream=stream)
+    _mark_written(gradients)
     return norm
 
 
@@ -101,12 +128,8 @@ class _Shards:
     """The local tensors of gradients, by the process groups over which they are sharded."""
 
     def __init__(self, gradients: list[Any]) -> None:
-        self.local: list[torch.Tensor] = gradients
+        self.local: list[torch.Tensor] = []
         self.groups: dict[tuple[Any, ...], list[torch.Tensor]] = {}
-        if set(map(type, gradients)) == {torch.Tensor} and len(set(map(_DEVICE, gradients))) == 1:
-            self.groups[gradients[0].device,] = gradients
-            return
-        self.local = []
         for gradient in gradients:
             tensor, groups = gradient, ()
             if hasattr(gradient, "to_local"):
@@ -167,8 +190,6 @@ def _reduced(op: str, tensors: list[torch.Tensor], out: torch.Tensor) -> torch.T
 
 
 def _by_device(tensors: list[torch.Tensor]) -> list[list[torch.Tensor]]:
-    if len(set(map(_DEVICE, tensors))) == 1:
-        return [tensors]
     devices: dict[torch.device, list[torch.Tensor]] = {}
     for tensor in tensors:
         devices.setdefault(tensor.device, []).append(tensor)

@@ -66,13 +66,15 @@ def test_gradients_are_scaled_to_the_norm(dtype, norm_type, max_norm, place):
     mine, theirs = parameters_on(place, dtype), parameters_on(place, torch.float64)
     for p, q in zip(mine[:-1], theirs[:-1], strict=True):
         q.grad = p.grad.double()
+    theirs[2].grad = None  # PyTorch has no largest element of no elements
     norm = ops.clip_grad_norm_(iter(mine), max_norm, norm_type)
     wanted = torch.nn.utils.clip_grad_norm_(theirs, max_norm, norm_type)
     assert norm.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
     torch.testing.assert_close(norm.double(), wanted, rtol=1e-6, atol=0)
-    tolerance = 2 * torch.finfo(dtype).eps
+    tolerance = max(2 * torch.finfo(dtype).eps, 1e-12)  # PyTorch's norm is not exact
     for p, q in zip(mine[:-1], theirs[:-1], strict=True):
-        torch.testing.assert_close(p.grad.double(), q.grad, rtol=tolerance, atol=torch.finfo(dtype).tiny)
+        if q.grad is not None:
+            torch.testing.assert_close(p.grad.double(), q.grad, rtol=tolerance, atol=torch.finfo(dtype).tiny)
 
 
 def test_norm_is_exact_and_independent_of_the_order(place):

@@ -304,6 +304,38 @@ def test_the_same_list_again_copies_no_table(device):
     assert_same_bits(multi.total_norm(list(arrays)), one)
 
 
+def test_an_array_list_gives_the_results_of_the_list(device):
+    arrays = [*arrays_of(plain, "float32"), *arrays_of(plain, "float64")]
+    mixed = [gpureduce.to_device(a, device) for a in arrays]
+    known = multi.ArrayList(iter(mixed))
+    assert len(known) == len(mixed) and list(known) == mixed and known[1] is mixed[1]
+    calls = (multi.sums, multi.norms, multi.max_abs, multi.total_norm, multi.all_finite, multi.fingerprint)
+    for call in (*calls, multi.fingerprints, multi.partial_total_norm):
+        assert_same_bits(call(known), call(mixed))
+    norm = multi.total_norm(mixed[3:4])
+    _core.multi((mixed[3],), "scale", norm=norm, max_norm=0.5, eps=0.0)
+    assert not np.array_equal(mixed[3].numpy(), arrays[3])
+    assert_same_bits(multi.total_norm(known), multi.total_norm(mixed))
+    with pytest.raises(TypeError, match=r"arrays\[1\]: expected real floating-point"):
+        multi.sums(multi.ArrayList([mixed[0], gpureduce.to_device(np.arange(3), device)]))
+
+
+def test_an_array_list_keeps_its_arrays(device):
+    known = multi.ArrayList([gpureduce.to_device(np.full(1000, 2.0), device) for _ in range(3)])
+    others = [gpureduce.to_device(np.full(1000, 5.0), device) for _ in range(3)]
+    assert multi.sums(known).numpy().tolist() == [2000] * 3 and others
+
+
+def test_array_lists_of_other_arrays(device):
+    a = np.arange(12.0).reshape(3, 4)
+    on_device = gpureduce.to_device(a, device)
+    assert multi.total_norm(multi.ArrayList([])) == 0
+    for known in (multi.ArrayList([a]), multi.ArrayList([on_device[:, ::2]]), multi.ArrayList([on_device.T])):
+        options = {"device": device} if known[0] is a else {}
+        assert_same_bits(multi.total_norm(known, **options), multi.total_norm(list(known), **options))
+        assert_same_bits(multi.fingerprint(known, **options), multi.fingerprint(list(known), **options))
+
+
 def test_empty_lists_and_arrays(device):
     assert multi.total_norm([]) == 0 and multi.sums([]).shape == (0,) and multi.fingerprints([]).size == 0
     assert multi.all_finite([]) and multi.fingerprint([]) == 0 and not multi.partial_total_norm([]).any()

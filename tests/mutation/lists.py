@@ -5,7 +5,7 @@ from mutants import INCLUDE, Mutant
 SQUARES, SUMS, SEGMENTS, BITS, FINISH, SCALE = (
     INCLUDE + f"multi/{name}.cuh" for name in ("squares", "sums", "segments", "bits", "finish", "scale")
 )
-CALL, TABLE = "csrc/python/multi.c", "csrc/multi/table.c"
+CALL, TABLE = "csrc/python/array_list.c", "csrc/multi/table.c"
 
 
 def lists(words):
@@ -17,16 +17,24 @@ MUTANTS = (
         "what the last rounding leaves out of a square is lost",
         SQUARES,
         "Squares",
-        "rest += left;",
-        "rest += 0 * left;",
+        "} else { rest += left; }",
+        "} else { rest += 0 * left; }",
         lists("test_results_are_exact and plain"),
     ),
     Mutant(
         "float32 has a level less than its span needs",
         SQUARES,
         "Squares",
-        "left -= next - left_out;",
-        "left = 0;",
+        "rest += left - (next - left_out);",
+        "rest += 0 * left;",
+        lists("test_state_is and float32"),
+    ),
+    Mutant(
+        "elements far below the window's top are taken for near ones",
+        SQUARES,
+        "Squares",
+        "return less >= (upper > binades ? upper - binades - 1 : 0);",
+        "return less >= 0;",
         lists("test_state_is and float32"),
     ),
     Mutant(
@@ -113,8 +121,8 @@ MUTANTS = (
         "positions begin anew in each array",
         BITS,
         "fingerprint_list",
-        "p.offset + segment.position",
-        "p.offset",
+        "each ? segment.first : segment.position",
+        "segment.first",
         lists("test_fingerprint_is_that"),
     ),
     Mutant(

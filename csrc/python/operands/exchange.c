@@ -104,6 +104,11 @@ static int has_extra_semantics(const py_state *state, PyObject *object, bool det
     return said;
 }
 
+int py_tensor_has_lazy_sign(const py_state *state, PyObject *object, bool is_complex) {
+    const int negative = is_true_attribute(state, object, PY_NAME_is_neg);
+    return negative != 0 || !is_complex ? negative : is_true_attribute(state, object, PY_NAME_is_conj);
+}
+
 /* The current stream of the library, of a tensor on a CUDA device. */
 static bool find_stream(const dl_exchange_api *table, const dl_tensor *tensor, uintptr_t *out) {
     const uintptr_t legacy_handle = 1;

@@ -25,6 +25,10 @@ int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_t
    converted; 0: no such array, or JAX refuses it; -1 with an exception set. */
 int py_tensor_from_jax(py_state *state, PyObject *object, py_tensor *out);
 
+/* Whether the elements of a tensor are those in its memory with another sign: a lazily negated or, if
+   `is_complex`, conjugated view. -1 with an exception set. */
+int py_tensor_has_lazy_sign(const py_state *state, PyObject *object, bool is_complex);
+
 /* What tensors that are borrowed one after the other have in common; all zero at first. */
 typedef struct py_borrowing {
     PyTypeObject *type; /* of the last tensor; NULL: none */

@@ -126,7 +126,7 @@ template <class Word> __device__ void fingerprint_list(const gr_multi_params &p)
     uint64_t *out = reinterpret_cast<uint64_t *>(p.out);
     Mixer mixer;
     each_segment<sizeof(Word)>(p, [&](const Segment &segment) {
-        fingerprint_segment<Word>(segment, p.offset + segment.position, mixer);
+        fingerprint_segment<Word>(segment, p.offset + (each ? segment.first : segment.position), mixer);
         if (each) {
             put_warp(out + segment.result, mixer.sum, true);
             mixer.sum = 0;

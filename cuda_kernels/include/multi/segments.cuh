@@ -13,6 +13,7 @@ using namespace common;
 struct Segment {
     uint64_t address, count;   // of its first element; elements
     uint64_t result, position; // as in gr_multi_array; of its first element
+    uint64_t first;            // number of its first element in the array
 };
 
 // The last array that begins at a tile or before it.
@@ -43,7 +44,8 @@ __device__ void each_segment(const gr_multi_params &p, const Visit &visit) {
         const uint64_t behind = min(i + 1 < p.arrays ? table[i + 1].first_tile : p.tiles, end);
         const uint64_t first = (tile - array.first_tile) * tile_elements;
         const uint64_t last = min((behind - array.first_tile) * tile_elements, array.count);
-        visit(Segment{array.address + first * ItemBytes, last - first, array.result, array.position + first});
+        visit(Segment{array.address + first * ItemBytes, last - first, array.result, array.position + first,
+                      first});
         tile = behind;
     }
 }

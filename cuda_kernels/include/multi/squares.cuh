@@ -19,10 +19,12 @@ using namespace exact;
 // rounding leaves out is at most half a unit, and exact: the sum is larger than the square (T. J. Dekker).
 // The second double takes it in the same way. The last one adds what is left without a rounding, as it has
 // 53 bits for numbers of at most half a unit of the one before, and all of them are multiples of the last bit
-// of the least square: 2 * (exponent - 23) for float32. This gives the spans.
+// of the least square: 2 * (exponent - 23) for float32. This gives the spans. What the first rounding of
+// squares of elements within `near` binades leaves out are multiples of the unit of the second double, which
+// then needs no third.
 template <class In> struct SquareWindow;
 template <> struct SquareWindow<float> {
-    static constexpr int levels = 3, span = 39, log_adds = 10;
+    static constexpr int levels = 3, span = 39, near = 17, log_adds = 10;
     static __device__ int top_of(int exponent) {
         return min(exponent + 2, 127);
     }
@@ -45,9 +47,9 @@ template <class In> __device__ float as_float(In x) {
     return static_cast<float>(x);
 }
 
-// The magnitude of an element: the bits of a float without a sign.
-template <class In> __device__ uint32_t magnitude(In x) {
-    return __float_as_uint(as_float(x)) & 0x7fffffff;
+// Twice the bits of an element as a float, so that its sign does not count: in the order of magnitudes.
+template <class In> __device__ uint32_t twice_bits(In x) {
+    return 2 * __float_as_uint(as_float(x));
 }
 
 template <class In> struct Squares {
@@ -65,7 +67,7 @@ template <class In> struct Squares {
 
     Bins bins;
     double sum, left_out, rest;    // left_out: if there are three levels
-    uint32_t lower = 0, upper = 1; // magnitudes in the window are less than `upper`; 0 always is
+    uint32_t lower = 0, upper = 1; // of twice_bits() minus 1, and of twice_bits(); 0 is always in the window
     unsigned taken = 0, added = 0; // squares in the window; additions to the bins
     unsigned steps = 0;
     int exponent = 0; // of the number at which `sum` begins
@@ -77,16 +79,28 @@ template <class In> struct Squares {
 
     // ---- the window ----
 
-    // `less` is the smallest magnitude but 0, minus 1.
+    // `most`: twice_bits() of the largest element; `less`: those of the smallest but 0, minus 1.
     __device__ bool has(uint32_t less, uint32_t most) const {
         return most < upper && less >= lower;
     }
-    // Puts the empty window around a finite magnitude that is not 0.
+    // twice_bits() of the least number of a biased exponent.
+    static __device__ constexpr uint32_t from(int biased_exponent) {
+        return static_cast<uint32_t>(biased_exponent) << 24;
+    }
+    // Whether elements of the window need two levels of three.
+    __device__ bool is_near(uint32_t less) const {
+        if constexpr (Window::levels == 3) {
+            constexpr uint32_t binades = from(Window::near + 1);
+            return less >= (upper > binades ? upper - binades - 1 : 0);
+        }
+        return true;
+    }
+    // Puts the empty window around a finite element that is not 0, given its twice_bits().
     __device__ void place_around(uint32_t most) {
-        const int top = Window::top_of(max(static_cast<int>(most >> 23), 1) - 127);
+        const int top = Window::top_of(max(static_cast<int>(most >> 24), 1) - 127);
         const int least = top - Window::span + 127; // biased exponent; subnormal numbers are those of 1
-        lower = least > 1 ? (static_cast<uint32_t>(least) << 23) - 1 : 0;
-        upper = static_cast<uint32_t>(top + 128) << 23;
+        lower = least > 1 ? from(least) - 1 : 0;
+        upper = from(top + 128);
         exponent = 2 * (top + 1) + Window::log_adds + 1;
         reset();
     }
@@ -112,38 +126,47 @@ template <class In> struct Squares {
         added += 3;
         reset();
     }
-    __device__ void add_square(double x) {
+    template <int Levels> __device__ void add_square(double x) {
         const double after = __fma_rn(x, x, sum);
         double left = __fma_rn(x, x, -(after - sum));
         sum = after;
-        if (Window::levels == 3) {
+        if constexpr (Window::levels == 3) {
             const double next = left_out + left;
-            left -= next - left_out;
+            if constexpr (Levels == 3)
+                rest += left - (next - left_out);
             left_out = next;
+        } else {
+            rest += left;
         }
-        rest += left;
+    }
+    template <int Levels> __device__ void add_squares(const Vec16<In> *x) {
+#pragma unroll
+        for (unsigned i = 0; i < batch_elements; ++i)
+            add_square<Levels>(as_float(element_of(x, i)));
     }
 
     // ---- what add_segment calls ----
 
     __device__ void add(Vec16<In> *x) {
-        uint32_t most = 0, less = ~0u;
+        float largest = 0; // NaNs do not count: they make the sum of the window NaN
+        uint32_t less = ~0u;
 #pragma unroll
         for (unsigned i = 0; i < batch_elements; ++i) {
-            const uint32_t key = magnitude(element_of(x, i));
-            most = max(most, key);
-            less = min(less, key - 1);
+            largest = fmaxf(largest, fabsf(as_float(element_of(x, i))));
+            less = min(less, twice_bits(element_of(x, i)) - 1);
         }
+        const uint32_t most = 2 * __float_as_uint(largest);
         if (!has(less, most)) {
             empty();
-            if (most < 0x7f800000)
+            if (isfinite(largest))
                 place_around(most);
             if (!has(less, most))
                 return add_to_bins(x);
         }
-#pragma unroll
-        for (unsigned i = 0; i < batch_elements; ++i)
-            add_square(as_float(element_of(x, i)));
+        if (is_near(less))
+            add_squares<2>(x);
+        else
+            add_squares<3>(x);
         taken += batch_elements;
     }
     __device__ void add_to_bins(Vec16<In> *x) {
@@ -158,9 +181,9 @@ template <class In> struct Squares {
         added += batch_elements;
     }
     __device__ void add_one(In x) {
-        const uint32_t key = magnitude(x);
-        if (has(key - 1, key)) {
-            add_square(as_float(x));
+        const uint32_t bits = twice_bits(x);
+        if (has(bits - 1, bits)) {
+            add_square<3>(as_float(x));
             ++taken;
         } else {
             bins.add_product(x, x);

@@ -1,0 +1,240 @@
+/* Implements array_list.h, and py_multi_list, which keeps a list for several calls. */
+#include "python/array_list.h"
+
+#include <string.h>
+
+#include "python/args.h"
+#include "python/errors.h"
+#include "python/methods.h"
+
+static const char CAPSULE[] = "gpureduce.array_list";
+
+/* A list in the making. */
+typedef struct builder {
+    py_state *state;
+    const py_list_source *from;
+    py_array_list *list;
+    unsigned char *dtypes; /* of the rows */
+    uint32_t dtype_set;    /* a bit for each dtype of the rows */
+    uint64_t position;     /* of the next element */
+} builder;
+
+/* Whether the elements fill a range of memory without gaps, in any order of the axes. */
+static bool is_dense(const py_operand *self) {
+    bool merged[GR_MAX_NDIM] = {false};
+    int64_t bytes = (int64_t)gr_dtypes[self->dtype].item_bytes;
+    for (size_t axes = 0; axes < self->ndim; ++axes) {
+        size_t next = self->ndim;
+        for (size_t d = 0; d < self->ndim && next == self->ndim; ++d)
+            if (!merged[d] && (self->extent[d] == 1 || self->stride[d] == bytes))
+                next = d;
+        if (next == self->ndim)
+            return false;
+        merged[next] = true;
+        bytes *= (int64_t)self->extent[next];
+    }
+    return true;
+}
+
+/* Remembers the stream of an array. False if there are too many. */
+static bool add_stream(py_array_list *self, gr_stream stream) {
+    if (stream == self->stream)
+        return true;
+    for (size_t i = 0; i < self->stream_count; ++i)
+        if (self->streams[i] == stream)
+            return true;
+    if (self->stream_count == PY_LIST_STREAMS)
+        return false;
+    self->streams[self->stream_count++] = stream;
+    return true;
+}
+
+static void set_first(size_t *first, size_t i, bool is_one) {
+    if (is_one && *first == SIZE_MAX)
+        *first = i;
+}
+
+/* The dtype of results: that of all arrays, else float64 if any array has it, else float32. */
+static gr_dtype common_dtype(gr_dtype a, gr_dtype b) {
+    return a == b ? a : a == GR_DTYPE_f64 || b == GR_DTYPE_f64 ? GR_DTYPE_f64 : GR_DTYPE_f32;
+}
+
+static void take_device(py_array_list *self, const py_operand *first) {
+    self->kind = first->kind;
+    self->index = first->index;
+    self->stream = first->stream;
+    self->stream_owner = first->stream_owner;
+    self->stream_persists = first->stream_persists;
+    self->dtype = first->dtype;
+}
+
+/* Appends the row of an array. As py_array_list_parse. */
+static int add_item(builder *self, size_t i, const py_operand *item) {
+    py_array_list *list = self->list;
+    if (!item->on_device || item->source.host != NULL)
+        return 0;
+    if (i == 0)
+        take_device(list, item);
+    if (item->kind != list->kind || item->index != list->index)
+        return PY_RAISE(PyExc_ValueError, "arrays[%zu]: is not on the device of arrays[0]", i);
+    const uint64_t words = py_operand_count(item, NULL) * gr_multi_words(item->dtype);
+    list->dtype = common_dtype(list->dtype, item->dtype);
+    set_first(&list->first_other, i, gr_dtypes[item->dtype].kind != GR_KIND_REAL);
+    set_first(&list->first_ro, i, item->read_only);
+    if (words == 0)
+        return 1;
+    if (!py_operand_is_contiguous(item, true)) {
+        set_first(&list->first_order, i, true);
+        if (!is_dense(item))
+            return 0;
+    }
+    if (!add_stream(list, item->stream))
+        return 0;
+    self->dtypes[list->row_count] = (unsigned char)item->dtype;
+    self->dtype_set |= 1u << item->dtype;
+    list->rows[list->row_count++] = (gr_multi_array){
+        .address = item->source.origin, .count = words, .result = i, .position = self->position};
+    self->position += words;
+    return 1;
+}
+
+/* Describes an array, or a view given as a tuple. As py_array_list_parse. The elements of a tensor with a
+   negative or conjugate bit are not those in its memory. Such a tensor has no gaps only if it has one
+   element, and norms do not depend on signs. */
+static int describe(const builder *self, PyObject *object, py_borrowing *borrowing, py_operand *item) {
+    const py_list_source *from = self->from;
+    if (!PyTuple_Check(object) || from->view_device == NULL) {
+        const int borrowed = py_operand_borrow(self->state, object, borrowing, item);
+        if (borrowed == 0)
+            return py_operand_from_object(self->state, object, PY_NO_COPY, GR_SCOPE_GENERAL, "arrays", item);
+        const int lazy = borrowed < 0 || !from->signs_matter || py_array_check(self->state, object)
+                             ? 0
+                             : py_tensor_has_lazy_sign(self->state, object, gr_dtype_is_complex(item->dtype));
+        return lazy != 0 ? (lazy < 0 ? -1 : 0) : borrowed;
+    }
+    if (py_operand_from_object(self->state, object, PY_NATIVE, GR_SCOPE_GENERAL, "arrays", item) < 0)
+        return -1;
+    const gr_device_info *info = &from->view_device->backend->info;
+    item->on_device = true;
+    item->kind = info->kind;
+    item->index = info->index;
+    item->stream = from->view_stream;
+    item->read_only = false;
+    return 1;
+}
+
+/* Sorts the rows by dtype. -1 with an exception set. */
+static int sort_rows(const builder *self) {
+    py_array_list *list = self->list;
+    gr_multi_array *sorted = PyMem_Malloc(list->count * sizeof list->rows[0]);
+    size_t next = 0;
+    if (sorted == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (gr_dtype dtype = 0; dtype < GR_DTYPE_COUNT; ++dtype)
+        for (size_t i = 0; (self->dtype_set >> dtype & 1) != 0 && i < list->row_count; ++i)
+            if (self->dtypes[i] == dtype)
+                sorted[next++] = list->rows[i];
+    PyMem_Free(list->rows);
+    list->rows = sorted;
+    return 0;
+}
+
+/* Makes a group of rows for each dtype. -1 with an exception set. */
+static int group_rows(const builder *self) {
+    py_array_list *list = self->list;
+    size_t counts[GR_DTYPE_COUNT] = {0}, first = 0;
+    if ((self->dtype_set & (self->dtype_set - 1)) != 0 && sort_rows(self) < 0)
+        return -1;
+    for (size_t i = 0; i < list->row_count; ++i)
+        ++counts[self->dtypes[i]];
+    for (gr_dtype dtype = 0; dtype < GR_DTYPE_COUNT; ++dtype) {
+        if (counts[dtype] == 0)
+            continue;
+        gr_multi_group *group = &list->groups[list->group_count++];
+        *group = (gr_multi_group){.dtype = dtype, .first = first, .arrays = counts[dtype]};
+        gr_multi_divide(group, list->rows + first);
+        first += counts[dtype];
+    }
+    return 0;
+}
+
+static int add_all(builder *self, PyObject *arrays) {
+    py_borrowing borrowing = {.type = NULL};
+    for (size_t i = 0; i < self->list->count; ++i) {
+        py_operand item;
+        py_operand_init(&item);
+        int parsed = describe(self, PyTuple_GET_ITEM(arrays, (Py_ssize_t)i), &borrowing, &item);
+        if (parsed > 0)
+            parsed = add_item(self, i, &item);
+        py_operand_release(&item);
+        if (parsed <= 0)
+            return parsed;
+    }
+    return group_rows(self) < 0 ? -1 : 1;
+}
+
+int py_array_list_parse(py_state *state, PyObject *arrays, const py_list_source *from, py_array_list *out) {
+    const size_t count = (size_t)PyTuple_GET_SIZE(arrays);
+    *out = (py_array_list){
+        .count = count, .first_other = SIZE_MAX, .first_order = SIZE_MAX, .first_ro = SIZE_MAX};
+    if (count == 0)
+        return PY_RAISE(PyExc_ValueError, "arrays: expected at least one array");
+    builder self = {.state = state, .from = from, .list = out};
+    int parsed = -1;
+    out->rows = PyMem_Malloc(count * sizeof out->rows[0]);
+    self.dtypes = PyMem_Malloc(count);
+    if (out->rows == NULL || self.dtypes == NULL)
+        PyErr_NoMemory();
+    else
+        parsed = add_all(&self, arrays);
+    PyMem_Free(self.dtypes);
+    return parsed;
+}
+
+void py_array_list_release(py_array_list *self) {
+    PyMem_Free(self->rows);
+    self->rows = NULL;
+}
+
+void py_array_list_first(const py_array_list *self, py_operand *out) {
+    py_operand_init(out);
+    out->on_device = true;
+    out->kind = self->kind;
+    out->index = self->index;
+    out->stream = self->stream;
+    out->stream_owner = self->stream_owner;
+    out->stream_persists = self->stream_persists;
+    out->source = (gr_source){.host = NULL};
+}
+
+const py_array_list *py_array_list_of_capsule(PyObject *capsule) {
+    return PyCapsule_GetPointer(capsule, CAPSULE);
+}
+
+static void free_capsule(PyObject *capsule) {
+    py_array_list *self = PyCapsule_GetPointer(capsule, CAPSULE);
+    py_array_list_release(self);
+    PyMem_Free(self);
+}
+
+/* Returns a capsule with the description of a tuple of arrays, which the caller keeps alive; NotImplemented
+   if Python has to convert an array. Unless `signs_matter`, it is for norms and scaling alone. */
+PyObject *py_multi_list(PyObject *module, PyObject *args) {
+    PyObject *arrays;
+    int signs_matter;
+    if (!PyArg_ParseTuple(args, "O!p", &PyTuple_Type, &arrays, &signs_matter))
+        return NULL;
+    py_array_list *self = PyMem_Malloc(sizeof *self);
+    if (self == NULL)
+        return PyErr_NoMemory();
+    const int parsed = py_array_list_parse(PyModule_GetState(module), arrays,
+                                           &(py_list_source){.signs_matter = signs_matter}, self);
+    PyObject *capsule = parsed > 0 ? PyCapsule_New(self, CAPSULE, free_capsule) : NULL;
+    if (capsule != NULL)
+        return capsule;
+    py_array_list_release(self);
+    PyMem_Free(self);
+    return parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
+}
