@@ -87,9 +87,11 @@ WAYS = [
 def test_each_way_is_taken(shape, axes, skip, dtype, way, reductions):
     for op in ("sum", "max"):
         reductions(op, data(shape, dtype), axes, skip)
+    assert reductions.plans == {way}
     if len(axes) == 1:
         reductions("argmin", data(shape, dtype), axes, skip)
-    assert reductions.plans == {way}
+    one_element = all(shape[axis] == 1 for axis in axes)  # whose position is 0: written without a kernel
+    assert reductions.plans == ({way, ""} if one_element else {way})
 
 
 def test_an_initial_value_takes_part_once(reductions):
