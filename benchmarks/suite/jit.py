@@ -16,7 +16,9 @@ import numpy as np
 
 from benchmarks.harness import markdown
 from benchmarks.harness.benchmark import Benchmark, Times, WrongResultError
+from gpureduce import _core
 from gpureduce import _functions as functions
+from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._bench import timing
 from gpureduce._bench.stats import summarize_times
 
@@ -118,17 +120,24 @@ class Jit(Benchmark):
         arrays = [inputs.arrays[i % len(inputs)] for i in range(BATCH)]
         for turn in range(self.options.repeats + 1):
             for name, function in contenders.items():
-                wait = "numpy" if name == "eager" else "block_until_ready"
-                getattr(function(arrays[0]), wait)()
+                self._wait(function(arrays[0]))
                 began = time.perf_counter_ns()
                 for array in arrays:
                     last = function(array)
                 called = time.perf_counter_ns()
-                getattr(last, wait)()
+                self._wait(last)
                 for kind, end in (("host", called), ("call", time.perf_counter_ns())):
                     if turn > 0:
                         taken[f"{name} {kind}"].append((end - began) / 1000 / BATCH)
         return taken
+
+    @staticmethod
+    def _wait(result: Any) -> None:
+        """Wait for a result on the device."""
+        if isinstance(result, DeviceArray):
+            _core.stream_wait(result._kind, result._index, result.stream)
+        else:
+            result.block_until_ready()
 
     def rows(self, case: Any, inputs: Arrays, times: Times) -> list[dict[str, Any]]:
         """Return a row."""
