@@ -97,6 +97,7 @@ from gpureduce._functions import (
     sum,
     topk,
     trace,
+    unique_counts,
     var,
     vecdot,
 )
@@ -113,6 +114,7 @@ if TYPE_CHECKING:
     from gpureduce._custom.nvrtc import CompileError
     from gpureduce._device.variants import Variant, source, variants
     from gpureduce._order.topk import TopK
+    from gpureduce._order.unique import UniqueCounts
     from gpureduce._profiles.profile import Profile
     from gpureduce._profiles.simulate import simulate
     from gpureduce._profiles.variant import profile
@@ -132,6 +134,7 @@ _LAZY = {
     "Sharded": "_states.sharded",
     "State": "_states.state",
     "TopK": "_order.topk",
+    "UniqueCounts": "_order.unique",
     "Variant": "_device.variants",
     "allreduce": "_states.distributed",
     "bench": "_bench.runner",
@@ -165,6 +168,7 @@ __all__ = [
     "SimulatorWarning",
     "State",
     "TopK",
+    "UniqueCounts",
     "Variant",
     "__version__",
     "all",
@@ -248,6 +252,7 @@ __all__ = [
     "to_device",
     "topk",
     "trace",
+    "unique_counts",
     "var",
     "variants",
     "vecdot",

@@ -9,6 +9,7 @@ from gpureduce._normalize.functions import layer_norm, log_softmax, rms_norm, so
 from gpureduce._order.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
 from gpureduce._order.sort import argsort, sort
 from gpureduce._order.topk import topk
+from gpureduce._order.unique import unique_counts
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bitwise import bitwise_and, bitwise_or, bitwise_xor
 from gpureduce._reduce.composed import average, inner, logical_xor, ptp, trace, vecdot
@@ -88,6 +89,7 @@ __all__ = [
     "sum",
     "topk",
     "trace",
+    "unique_counts",
     "var",
     "vecdot",
 ]

@@ -125,6 +125,7 @@ __all__ = [
     "std",
     "sum",
     "trace",
+    "unique_counts",
     "var",
     "vecdot",
     "where",
@@ -220,6 +221,7 @@ nanquantile = _counted(functions.nanquantile)
 nanpercentile = _counted(functions.nanpercentile)
 sort = _counted(functions.sort)
 argsort = _counted(functions.argsort)
+unique_counts = _counted(functions.unique_counts)
 
 
 def _only(out: Any) -> Any:
@@ -425,7 +427,7 @@ class _Extreme(_Reducer):
         axis : int
             Axis along which to accumulate.
         dtype : None
-            Accepted for compatibility with NumPy; the dtype is that of the elements.
+            Accepted for compatibility with NumPy; results have the dtype of the elements.
         out : numpy.ndarray or device array, or tuple of one, optional
             Output array.
         device, stream, as_device

@@ -36,6 +36,7 @@ from gpureduce._torch.line_functions import (
     nancumsum,
     sort,
     topk,
+    unique_counts,
 )
 from gpureduce._torch.nan_functions import (
     fmax,
@@ -144,6 +145,7 @@ __all__ = [
     "std",
     "sum",
     "topk",
+    "unique_counts",
     "var",
 ]
 

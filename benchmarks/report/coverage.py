@@ -28,7 +28,7 @@ These functions have kernels of their own, on both backends, which are not in th
 | `logsumexp`, `softmax_denominator` | all but complex; integers are converted to float64 |
 | `softmax`, `log_softmax`, `rms_norm`, `layer_norm` | all but complex; integers are converted to float64 |
 | `median`, `quantile`, `percentile`, `nanmedian`, `nanquantile`, `nanpercentile` | all but complex |
-| `topk`, `sort`, `argsort`, `cummax`, `cummin` | all but complex |
+| `topk`, `sort`, `argsort`, `unique_counts`, `cummax`, `cummin` | all but complex |
 """
 
 

@@ -29,7 +29,7 @@ SUBJECTS = {
     "Softmax and normalization": ("softmax", "log_softmax", "rms_norm", "layer_norm"),
     "Order statistics": (
         *("median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK"),
-        *("sort", "argsort"),
+        *("sort", "argsort", "unique_counts", "UniqueCounts"),
     ),
     "Cumulative sums, segments and groups": (
         *("cumulative_sum", "cumulative_prod", "cumsum", "cumprod", "nancumsum", "nancumprod"),

@@ -11,6 +11,7 @@ from typing_extensions import Unpack
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
 from gpureduce._order.topk import TopK
+from gpureduce._order.unique import UniqueCounts
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
@@ -250,6 +251,11 @@ class Reductions:
         self, k: SupportsIndex, axis: SupportsIndex = -1, largest: bool = True, sorted: bool = True, *,
         device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
     ) -> TopK: ...
+
+    def unique_counts(
+        self, *, size: SupportsIndex | None = None, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: bool | None = None,
+    ) -> UniqueCounts: ...
 
     @overload
     def dot(

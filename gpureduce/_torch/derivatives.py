@@ -174,7 +174,7 @@ def keep_quantile(ctx: Any, inputs: tuple, output: Any) -> None:
 
 
 def keep_median(ctx: Any, inputs: tuple, output: Any) -> None:
-    """Save what the gradient of a median needs: that of a quantile."""
+    """Save what the gradient of a median needs: the quantile 0.5."""
     a, axis, keepdims = inputs
     keep_quantile(ctx, (a, None, axis, keepdims, "linear"), output)
 
@@ -255,7 +255,7 @@ def keep_scan(ctx: Any, inputs: tuple, output: Any) -> None:
 
 
 def of_cumsum(skips_nan: bool) -> Callable:
-    """Return the gradient of a cumulative sum: that of the gradient, from the end."""
+    """Return the gradient of a cumulative sum: the cumulative sum of gradients, from the end."""
 
     def of(ctx: Any, grad: torch.Tensor) -> Gradients:
         a, _ = ctx.saved_tensors

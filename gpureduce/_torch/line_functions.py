@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gpureduce._order.topk import TopK
+from gpureduce._order.unique import UniqueCounts
 from gpureduce._rules import arguments as rules
-from gpureduce._torch import catalogue, torch
+from gpureduce._torch import catalogue, operators, torch
 from gpureduce._torch.arguments import one_axis
 from gpureduce._torch.scatter import check_tensor
 
@@ -182,7 +183,7 @@ def cummax(a: torch.Tensor, axis: int | None = None, *, dim: int | None = None) 
     Returns
     -------
     Cumulative
-        ``values`` and ``indices``. Of equal elements, the index is that of the last one, as in PyTorch.
+        ``values`` and ``indices``. Of equal elements, the last one has the index, as in PyTorch.
 
     Notes
     -----
@@ -316,3 +317,44 @@ def topk(
     axis = one_axis(a, axis, dim, -1)
     k = k if isinstance(k, torch.SymInt) else rules.integer(k, "k")
     return TopK(*catalogue.topk(a, k, axis, rules.flag(largest, "largest"), rules.flag(sorted, "sorted")))
+
+
+def unique_counts(a: torch.Tensor, *, size: int | None = None) -> UniqueCounts:
+    """Return the distinct elements of a tensor and how often each occurs.
+
+    Parameters
+    ----------
+    a : torch.Tensor
+        Input tensor of any real dtype, shape and strides, on a GPU or the CPU.
+    size : int, optional
+        Number of results. Of more distinct elements, the first ones are returned; of fewer, the results are
+        filled with the smallest element and with counts of 0. Default: the number of distinct elements, for
+        which the call waits for the GPU.
+
+    Returns
+    -------
+    UniqueCounts
+        ``values`` in ascending order, and ``counts``, without gradients. Each NaN is a value of its own.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.unique_counts(torch.tensor([2.0, 1.0, 2.0])).counts
+    tensor([1, 2])
+    """
+    check_tensor(a, "a")
+    values = catalogue.sort(a.detach().reshape(-1), 0)[0]
+    count = None if size is None else rules.integer(size, "size")
+    if count is not None and (count < 0 or (count > 0 and values.shape[0] == 0)):
+        raise ValueError(f"size: expected 0 or more, and 0 for a tensor without elements, got {count}")
+    if values.shape[0] == 0:
+        return UniqueCounts(values, values.new_empty(0, dtype=torch.int64))
+    first = torch.cat([values.new_ones(1, dtype=torch.bool), values[1:] != values[:-1]])
+    labels = catalogue.scans["cumsum"](first, 0) - 1
+    count = int(labels[-1]) + 1 if count is None else count
+    ones = torch.ones(labels.shape, dtype=torch.bool, device=labels.device)
+    labels = labels.clamp(max=count)  # the group after the last one is for all others
+    counts = operators.group_reduce(ones, labels, "sum", count + 1, 0)
+    places = torch.where(first, labels, count)
+    distinct = values[:1].expand(count + 1).clone().scatter(0, places, values)
+    return UniqueCounts(distinct[:count], counts[:count])

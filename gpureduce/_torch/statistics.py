@@ -97,7 +97,7 @@ def _for_quantiles(a: torch.Tensor) -> torch.Tensor:
 
 
 def _dtype_of_quantiles(a: torch.Tensor, method: str) -> torch.dtype:
-    """Return the dtype that NumPy's quantiles have for several q: float64, or that of the elements."""
+    """Return the dtype that NumPy's quantiles have for several q: float64, or the dtype of the elements."""
     return a.dtype if method in ELEMENT_METHODS else torch.float64
 
 

@@ -37,7 +37,7 @@ PUBLIC = {
     "segment_reduce", "reduceat", "group_reduce", "bincount",
     "softmax", "log_softmax", "rms_norm", "layer_norm",
     "median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK",
-    "sort", "argsort",
+    "sort", "argsort", "unique_counts", "UniqueCounts",
 }  # fmt: skip
 SUBMODULES = {"course", "kernels", "multi", "numpy_like", "testing"}
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}

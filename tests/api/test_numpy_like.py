@@ -145,6 +145,7 @@ STANDARD = {
     "var": lambda x, /, *, axis=None, correction=NO_VALUE, keepdims=False: 0,
     "std": lambda x, /, *, axis=None, correction=NO_VALUE, keepdims=False: 0,
     "sort": lambda x, /, *, axis=-1, descending=False, stable=True: 0,
+    "unique_counts": lambda x, /: 0,
     "argsort": lambda x, /, *, axis=-1, descending=False, stable=True: 0,
     "vecdot": lambda x1, x2, /, *, axis=-1: 0,
     "nonzero": lambda x, /: 0,

@@ -112,7 +112,12 @@ def results():
     yield from (found.timeline(), found.player(), found.compare(found), found.compare(found).sources())
     yield from (gpureduce.profile((8, 8, 8), "m0"), gpureduce.profile(((1, 1, 4, 4), (1, 1, 3, 3)), "c0"))
     yield from (gpureduce.bench(100, "v0", device="sim", repeats=1, progress=False), gpureduce.variants())
-    yield from (gpureduce.devices(), gpureduce.topk(a, 3, device="sim"), gpureduce.moments(a, device="sim"))
+    yield from (
+        gpureduce.devices(),
+        gpureduce.topk(a, 3, device="sim"),
+        gpureduce.unique_counts(a, device="sim"),
+        gpureduce.moments(a, device="sim"),
+    )
     yield from (exercise(1), exercise(1).check("garbage that no compiler takes;"))
 
 

@@ -16,7 +16,7 @@ LIBRARIES = ("NumPy", "array API", "SciPy", "CuPy", "PyTorch")
 # Functions of the array API, version 2024.12, of which there are some here.
 ARRAY_API = {
     "sum", "prod", "max", "min", "mean", "var", "std", "all", "any", "argmax", "argmin", "argsort",
-    "count_nonzero", "cumulative_sum", "cumulative_prod", "matmul", "sort", "vecdot",
+    "count_nonzero", "cumulative_sum", "cumulative_prod", "matmul", "sort", "unique_counts", "vecdot",
     "linalg.trace", "linalg.vector_norm",
 }  # fmt: skip
 

@@ -358,3 +358,27 @@ def test_wrong_arguments_of_statistics_are_named(place):
     ):
         with pytest.raises(error, match=rf"^{name}: "):
             call()
+
+
+def test_distinct_elements_are_pytorchs(place):
+    a = elements((30, 40), torch.float32, nans=True).round().to(place)
+    for values in (a, a.nan_to_num(1.0).int(), a > 1):
+        got = public.unique_counts(values)
+        wanted = torch.unique(values.cpu(), return_counts=True)
+        torch.testing.assert_close(got.values.cpu(), wanted[0], equal_nan=True, rtol=0, atol=0)
+        assert torch.equal(got.counts.cpu(), wanted[1])
+        few, many = public.unique_counts(values, size=1), public.unique_counts(values, size=2000)
+        assert torch.equal(few.values, got.values[:1]) and torch.equal(few.counts, got.counts[:1])
+        n = len(got.counts)
+        assert torch.equal(many.counts[:n], got.counts) and many.counts[n:].sum() == 0
+        assert (many.values[n:] == got.values[0]).all()
+    assert public.unique_counts(a[:0]).values.shape == (0,)
+    with pytest.raises(ValueError, match=r"^size: "):
+        public.unique_counts(a, size=-1)
+
+
+def test_distinct_elements_of_a_size_are_compiled(place):
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda a: public.unique_counts(a, size=3), fullgraph=True, backend="aot_eager")
+    a = torch.tensor([5, 2, 5, 7], device=place)
+    assert [each.tolist() for each in compiled(a)] == [[2, 5, 7], [1, 2, 1]]

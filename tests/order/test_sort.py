@@ -135,3 +135,41 @@ def test_errors_name_the_argument(device):
         gpureduce.argsort(a, 2, device=device)
     with pytest.raises(TypeError, match="complex"):
         gpureduce.sort(a * 1j, device=device)
+
+
+# unique_counts
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_distinct_elements_are_numpys(dtype, device, some):
+    for n in some(SIZES, 3):
+        a = (
+            with_ties((2, n), dtype, n).round(1)
+            if np.dtype(dtype).kind == "f"
+            else with_ties((2, n), dtype, n)
+        )
+        wanted = np.unique_counts(a)
+        on_device = gpureduce.to_device(a, device)
+        for array in (a, on_device):
+            got = gpureduce.unique_counts(array, device=None if array is on_device else device)
+            values, counts = on_host(got.values), on_host(got.counts)
+            assert (values.dtype, counts.dtype) == (a.dtype, np.int64)
+            np.testing.assert_array_equal(values, wanted.values)
+            np.testing.assert_array_equal(counts, wanted.counts)
+
+
+def test_distinct_elements_of_a_size(device):
+    a = np.array([[5, 2, 5], [9, 2, 2]])
+    for size, distinct, counts in (
+        (2, [2, 5], [3, 2]), (3, [2, 5, 9], [3, 2, 1]), (5, [2, 5, 9, 2, 2], [3, 2, 1, 0, 0]), (0, [], []),
+    ):  # fmt: skip
+        got = gpureduce.unique_counts(a, size=size, device=device)
+        assert (got.values.tolist(), got.counts.tolist()) == (distinct, counts)
+    empty = gpureduce.unique_counts(np.empty(0, np.int8), device=device)
+    assert empty.values.dtype == np.int8 and empty.counts.shape == (0,)
+    for size, error in ((-1, ValueError), (1.5, TypeError)):
+        with pytest.raises(error, match="size"):
+            gpureduce.unique_counts(a, size=size, device=device)
+    with pytest.raises(ValueError, match="size"):
+        gpureduce.unique_counts(np.empty(0), size=2, device=device)
+    assert isinstance(gpureduce.to_device(a, device).unique_counts().values, gpureduce.DeviceArray)

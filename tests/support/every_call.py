@@ -601,6 +601,7 @@ def orders():
         "cummax": functools.partial(gpureduce.cummax, matrix, 1, **SIM),
         "cummin on device": functools.partial(gpureduce.cummin, on_device, 0),
         "sort": functools.partial(gpureduce.sort, on_device, axis=0),
+        "unique_counts": functools.partial(gpureduce.unique_counts, on_device),
         "argsort": functools.partial(gpureduce.argsort, matrix, **SIM),
         "sort of an order": functools.partial(gpureduce.sort, matrix, order="x", **SIM),
         "topk of no stream": top(on_device, 2, stream="x"),

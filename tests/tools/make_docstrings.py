@@ -93,6 +93,7 @@ OWN = {
         "device : str or Device, optional",
         "stream : int or object, optional",
     ),
+    "unique_counts": ("as_device : bool, optional",),
     "segment_reduce": ("ddof : float", "exact : bool"),
 }
 FIRST = {"conv2d": "`x`"}  # where `a` has another name

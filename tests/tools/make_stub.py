@@ -27,6 +27,7 @@ from typing_extensions import Unpack
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
 from gpureduce._order.topk import TopK
+from gpureduce._order.unique import UniqueCounts
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
@@ -49,6 +50,7 @@ from typing_extensions import Unpack
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
 from gpureduce._order.topk import TopK
+from gpureduce._order.unique import UniqueCounts
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
@@ -76,7 +78,7 @@ REAL = ("var", "std", "nanvar", "nanstd", "norm", "median", "nanmedian")
 REALS = {"np.integer[Any] | np.bool_": "np.float64", "_FloatT": "_FloatT"}
 # Of a type of its own, whatever the arguments.
 NO_METHODS = ("sort",)  # as in gpureduce/_methods.py
-OWN = {"moments": "Moments", "topk": "TopK"}
+OWN = {"moments": "Moments", "topk": "TopK", "unique_counts": "UniqueCounts"}
 FIXED = {
     "any": "np.bool_", "all": "np.bool_",
     "argmin": "np.int64", "argmax": "np.int64", "count_nonzero": "np.int64",
