@@ -13,6 +13,17 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
     return gr_conversion_run(device, arg, binding, interrupt, error);
 }
 
+/* Describes the conversion of the job's input to its dtype, and the shape of the result. */
+static void describe(py_job *job, gr_conversion *conversion) {
+    const py_operand *source = &job->inputs[0];
+    conversion->from = source->dtype;
+    conversion->to = job->dtype;
+    conversion->ndim = job->ndim = source->ndim;
+    memcpy(conversion->stride, source->stride, source->ndim * sizeof source->stride[0]);
+    memcpy(conversion->extent, source->extent, source->ndim * sizeof source->extent[0]);
+    memcpy(job->extent, source->extent, source->ndim * sizeof source->extent[0]);
+}
+
 PyObject *py_convert(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *a, *destination, *result = NULL;
@@ -28,17 +39,38 @@ PyObject *py_convert(PyObject *module, PyObject *args) {
     if (py_find_dtype_name(name, "dtype", &job.dtype) < 0 ||
         py_operand_from_object(state, a, PY_NATIVE, GR_SCOPE_GENERAL, "a", source) < 0)
         goto cleanup;
-    conversion.from = source->dtype;
-    conversion.to = job.dtype;
-    conversion.ndim = job.ndim = source->ndim;
-    memcpy(conversion.stride, source->stride, source->ndim * sizeof source->stride[0]);
-    memcpy(conversion.extent, source->extent, source->ndim * sizeof source->extent[0]);
-    memcpy(job.extent, source->extent, source->ndim * sizeof source->extent[0]);
+    describe(&job, &conversion);
     if (!py_job_set_c_strides(&job))
         PyErr_Format(PyExc_ValueError, "a: too many elements");
     else if (py_job_parse_destination(&job, destination) == 0)
         result = py_job_run(&job, work, &conversion);
 cleanup:
+    py_job_release(&job);
+    return result;
+}
+
+PyObject *py_array_copied(PyObject *module, PyObject *args) {
+    enum { MAX_NDIM = 5 }; /* of any array that one launch copies */
+    py_state *state = PyModule_GetState(module);
+    PyObject *a, *result = NULL;
+    const char *name = NULL;
+    gr_conversion conversion;
+    if (!PyArg_ParseTuple(args, "O!|s", state->array_type, &a, &name))
+        return NULL;
+    py_job job;
+    py_job_init(&job, state);
+    job.as_array = job.on_device = true;
+    const py_operand *source = &job.inputs[0];
+    if (py_operand_from_object(state, a, PY_NO_COPY, GR_SCOPE_GENERAL, "a", &job.inputs[0]) > 0) {
+        job.dtype = source->dtype;
+        if (source->ndim > MAX_NDIM || py_operand_count(source, NULL) == 0)
+            result = Py_NewRef(Py_NotImplemented);
+        else if ((name == NULL || py_find_dtype_name(name, "dtype", &job.dtype) == 0) &&
+                 py_job_parse_stream(&job, NULL) > 0 && py_job_parse_device(&job, NULL) > 0) {
+            describe(&job, &conversion);
+            result = py_job_run(&job, work, &conversion);
+        }
+    }
     py_job_release(&job);
     return result;
 }

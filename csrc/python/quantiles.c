@@ -18,7 +18,7 @@ typedef struct quantiles_call {
     int64_t ranks[GR_ORDER_MAX_RANKS];
     double q[GR_ORDER_MAX_QUANTILES]; /* from 0 to 1 */
     size_t count, q_ndim;             /* of q; an axis of the result precedes the others if q_ndim is 1 */
-    bool weak; /* q is one float of Python, which does not decide the dtype of the result */
+    bool weak; /* q is one number of Python, which does not decide the dtype of the result */
     /* Of nanmedian on floats: two ranks per line, then their elements; else NULL. */
     int64_t *line_ranks;
     bool is_left; /* set by the work: a line has only NaNs, or a mean overflows; Python computes again */
@@ -124,13 +124,17 @@ static bool parse_q_array(quantiles_call *self, PyArrayObject *array, double who
     return good;
 }
 
-/* Parses `q=`: a float, a few of them in a list or tuple, or an array of float64. False: fall back to
-   Python. */
+/* Parses `q=`: a float, an int of percent, a few floats in a list or tuple, or an array of float64. False:
+   fall back to Python. */
 static bool parse_q(quantiles_call *self, PyObject *value, double whole) {
     self->count = self->q_ndim = 0;
-    self->weak = value != NULL && PyFloat_CheckExact(value);
-    if (self->weak)
-        return append_q(self, PyFloat_AS_DOUBLE(value), whole);
+    self->weak = value != NULL && (PyFloat_CheckExact(value) || (whole != 1 && PyLong_CheckExact(value)));
+    if (self->weak) {
+        const double q = PyFloat_AsDouble(value);
+        const bool good = !PyErr_Occurred() && append_q(self, q, whole);
+        PyErr_Clear(); /* of an int beyond a double */
+        return good;
+    }
     if (value != NULL && PyArray_CheckExact(value))
         return parse_q_array(self, (PyArrayObject *)value, whole);
     if (value == NULL || !(PyList_CheckExact(value) || PyTuple_CheckExact(value)))

@@ -12,7 +12,7 @@ from gpureduce._arrays import layout
 from gpureduce._arrays.copies import converted, gathered, is_packed
 from gpureduce._arrays.elements import Elements
 from gpureduce._rules.arguments import flag
-from gpureduce._rules.dtypes import dtype_of, native
+from gpureduce._rules.dtypes import dtype_name, dtype_of, native
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -145,6 +145,10 @@ class Views(Elements):
         >>> a.reshape(2, -1).base is a, a.reshape(2, 3).T.reshape(6).base is None
         (True, True)
         """
+        if order == "C" and copy is None:
+            view = _core.array_reshaped(self, shape)
+            if view is not NotImplemented:
+                return view
         if not isinstance(order, str) or order not in ("C", "F"):
             raise ValueError(f"order: expected 'C' or 'F', got {order!r}")
         copy = None if copy is None else flag(copy, "copy")
@@ -183,7 +187,8 @@ class Views(Elements):
         -------
         DeviceArray
         """
-        return gathered(self)
+        result = _core.array_copied(self)
+        return gathered(self) if result is NotImplemented else result
 
     __copy__ = copy
 
@@ -228,5 +233,6 @@ class Views(Elements):
                 f"cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}"
             )
         if target == self.dtype:
-            return gathered(self) if copy else self
-        return converted(self, target)
+            return self.copy() if copy else self
+        result = _core.array_copied(self, dtype_name(target))
+        return converted(self, target) if result is NotImplemented else result

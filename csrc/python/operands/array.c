@@ -284,3 +284,58 @@ PyObject *py_array_view(PyObject *module, PyObject *args) {
                             : PyErr_Format(PyExc_ValueError, "a view of %R, %R and %lld leaves its array",
                                            shape, strides, offset);
 }
+
+/* Parses lengths, ints of which one may be -1, for an array of `size` elements. False: fall back to Python.
+ */
+static bool parse_lengths(PyObject *shape, uint64_t size, size_t *ndim, uint64_t *extent) {
+    uint64_t known = 1;
+    size_t inferred = GR_MAX_NDIM;
+    if (PyTuple_GET_SIZE(shape) > GR_MAX_NDIM)
+        return false;
+    *ndim = (size_t)PyTuple_GET_SIZE(shape);
+    for (size_t d = 0; d < *ndim; ++d) {
+        PyObject *item = PyTuple_GET_ITEM(shape, (Py_ssize_t)d);
+        int overflow = 0;
+        const long long length = PyLong_CheckExact(item) ? PyLong_AsLongLongAndOverflow(item, &overflow) : 0;
+        if (length == -1 && overflow == 0 && inferred == GR_MAX_NDIM)
+            inferred = d;
+        else if (length <= 0 || overflow != 0 || __builtin_mul_overflow(known, (uint64_t)length, &known))
+            return false;
+        extent[d] = (uint64_t)length;
+    }
+    if (inferred == GR_MAX_NDIM)
+        return known == size;
+    extent[inferred] = size / known;
+    return size % known == 0;
+}
+
+PyObject *py_array_reshaped(PyObject *module, PyObject *args) {
+    py_state *state = PyModule_GetState(module);
+    PyObject *object, *shape;
+    uint64_t extent[GR_MAX_NDIM];
+    size_t ndim;
+    if (!PyArg_ParseTuple(args, "O!O!", state->array_type, &object, &PyTuple_Type, &shape))
+        return NULL;
+    py_array *array = (py_array *)object;
+    const int64_t item = (int64_t)gr_dtypes[array->dtype].item_bytes;
+    int64_t next = item;
+    bool packed = true;
+    for (Py_ssize_t d = Py_SIZE(array); d-- > 0;) {
+        packed = packed && (array->axis[d].extent == 1 || array->axis[d].stride == next);
+        next *= (int64_t)array->axis[d].extent;
+    }
+    if (PyTuple_GET_SIZE(shape) == 1 && PyTuple_CheckExact(PyTuple_GET_ITEM(shape, 0)))
+        shape = PyTuple_GET_ITEM(shape, 0);
+    if (!packed || next == 0 || !parse_lengths(shape, (uint64_t)(next / item), &ndim, extent))
+        return Py_NewRef(Py_NotImplemented);
+    if (detach_stream_now(array) < 0)
+        return NULL;
+    py_array *view = py_array_new(state, array->kind, array->index, array->dtype, ndim, extent);
+    if (view == NULL)
+        return NULL;
+    py_array_set_stream(view, array->stream, array->stream_owner, true);
+    view->process = array->process;
+    view->base = (py_array *)Py_NewRef(array->base != NULL ? array->base : array);
+    view->pointer = array->pointer;
+    return (PyObject *)view;
+}
