@@ -39,15 +39,15 @@ def fast_path_op(op: str, parameter: int = 0, report: Report | None = None) -> C
     )
 
 
-def fast_path_named(report: Callable[..., Any]) -> Callable[[_F], _F]:
-    """Let a function that is not an operator's reduction call the core's callable of its name.
+def fast_path_named(report: Callable[..., Any], name: str | None = None) -> Callable[[_F], _F]:
+    """Let a function that is not an operator's reduction call the core's callable, of its name by default.
 
     The core calls `report` with a nonfinite host result, or to build a result of two arrays.
     """
 
     def decorated(function: _F) -> _F:
-        name = function.__name__
-        return fast_path_with(lambda positional, others: _core.fast_path(name, positional, others, report))(
+        core = name or function.__name__
+        return fast_path_with(lambda positional, others: _core.fast_path(core, positional, others, report))(
             function
         )
 

@@ -152,6 +152,7 @@ def cumulative_prod(
     return _running("prod", a, axis, dtype, out, include_initial, device, stream, as_device)
 
 
+@fast_path_named(partial(_report, "sum"), "cumulative_sum")
 def cumsum(
     a: AnyArray,
     axis: SupportsIndex | None = None,
@@ -198,6 +199,7 @@ def cumsum(
     return _flat("sum", a, axis, dtype, out, device, stream, as_device)
 
 
+@fast_path_named(partial(_report, "prod"), "cumulative_prod")
 def cumprod(
     a: AnyArray,
     axis: SupportsIndex | None = None,

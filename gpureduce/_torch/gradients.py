@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -11,10 +12,14 @@ from gpureduce._torch.kernels import axes_of, convolution
 Gradients = tuple[torch.Tensor | None, ...]
 
 
+_axes_of = functools.lru_cache(axes_of)
+
+
 def _keep(ctx: Any, inputs: tuple) -> torch.Tensor:
     """Save what every gradient of a reduction needs; return the input."""
     a, axis, keepdims = inputs
-    ctx.shape, ctx.axes, ctx.kept = a.shape, axes_of(axis, a.ndim), keepdims
+    axes = axes_of(axis, a.ndim) if isinstance(axis, list) else _axes_of(axis, a.ndim)
+    ctx.shape, ctx.axes, ctx.kept = a.shape, axes, keepdims
     return a
 
 
