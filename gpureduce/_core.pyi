@@ -245,8 +245,8 @@ def convert(
 # A view that begins `offset` bytes after the array's first element.
 def array_view(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, /) -> Any: ...
 
-# A view of a packed array in another shape, ints or one tuple of them, and a copy in C order, of another dtype
-# if it is named. NotImplemented where Python has more to do.
+# A view of a packed array in another shape, ints or one tuple of them, and a copy in C order, of another
+# dtype if it is named. NotImplemented where Python has more to do.
 def array_reshaped(array: Any, shape: tuple[Any, ...], /) -> Any: ...
 def array_copied(array: Any, dtype: str = ..., /) -> Any: ...
 def reduce(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpureduce._torch import batching, derivatives, gradients, lines, statistics
-from gpureduce._torch.operators import Gradient, along, define
+from gpureduce._torch import batching, derivatives, gradients, kernels, lines, statistics
+from gpureduce._torch.operators import REDUCTION, SUMS, Core, Gradient, along, define
 
 _AXIS = (None, None, False)
 _CORRECTED = (*_AXIS, 1.0)
@@ -46,6 +46,38 @@ _GRADIENTS = {
 }
 
 
+def _without_order(a, axis=None, keepdims=False, ord=2.0):
+    """Return the arguments of the norm of order 2 without its order; None for other orders."""
+    return (a, axis, keepdims) if ord == 2 else None
+
+
+_CORES = {
+    **{
+        name: Core(op, REDUCTION, kernels.BY_NAME)
+        for name, op in {
+            "fmax": "nanmax",
+            "fmin": "nanmin",
+            "logsumexp": "logsumexp",
+            "median": "median",
+            "nanargmax": "nanargmax",
+            "nanargmin": "nanargmin",
+            "nanmax": "nanmax",
+            "nanmean": "nanmean",
+            "nanmedian": "nanmedian",
+            "nanmin": "nanmin",
+            "nanprod": "nanprod",
+            "nansum": "nansum",
+        }.items()
+    },
+    **{
+        name: Core(name, (*REDUCTION, "correction"), kernels.BY_NAME)
+        for name in ("var", "std", "nanvar", "nanstd")
+    },
+    "norm": Core("rootnorm", REDUCTION, kernels.BY_NAME, adapt=_without_order),
+    "exact_mean": Core("mean", REDUCTION, kernels.BY_NAME, exact=True),
+}
+
+
 def _reduction(name: str) -> Callable:
     """Define an operator of the table of statistics."""
     row = statistics.ROWS[name]
@@ -61,12 +93,19 @@ def _reduction(name: str) -> Callable:
         statistics.on_cuda(name),
         statistics.on_host(name),
         statistics.fake_of(name),
+        _CORES.get(name),
         batched=batching.of_flattened if row.one_axis else along(2, None, 1) if row.quantiles else along(1),
         gradient=_GRADIENTS.get(name),
     )
 
 
 reductions = {name: _reduction(name) for name in statistics.ROWS}
+
+
+_SCANS = {
+    "cumsum": Core("cumulative_sum", ("a", "axis"), SUMS),
+    "cumprod": Core("cumulative_prod", ("a", "axis"), SUMS),
+}
 
 
 def _scan(name: str, gradient: Gradient) -> Callable:
@@ -77,6 +116,7 @@ def _scan(name: str, gradient: Gradient) -> Callable:
         lines.scan_on_cuda(name),
         lines.scan_on_host(name),
         lines.fake_scan(name),
+        _SCANS.get(name),
         batched=along(1),
         gradient=gradient,
     )

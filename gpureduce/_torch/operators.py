@@ -164,26 +164,28 @@ def _differentiable(
     return dispatched, noting
 
 
-class _Core(NamedTuple):
+class Core(NamedTuple):
     """How the core takes an operator's calls without PyTorch's dispatcher."""
 
     op: str
     parameters: tuple[str, ...]
     dtypes: dict[str, torch.dtype]  # dtypes of results, by the core's names
     exact: bool = False
-    adapt: Callable[..., tuple] | None = None  # makes the operator's arguments those of the core
+    # Makes the operator's arguments those of the core; None: the operator has to be called.
+    adapt: Callable[..., tuple | None] | None = None
+    is_prefix: bool = True  # the core's arguments are the first ones of the operator
 
 
 def _direct(
     operator: Callable,
-    core: _Core,
+    core: Core,
     cuda: Callable,
     gradient: Gradient | None,
     noting: type[Any] | None,
 ) -> Callable:
     """Return a function that calls the core where it can, else the operator."""
     recorded = None
-    if gradient is not None and noting is not None and core.adapt is None:
+    if gradient is not None and noting is not None and core.is_prefix:
         apply, defaults = noting.apply, gradient.defaults
         inner = core_call(core.op, core.parameters, core.dtypes, None, core.exact, guarded=False)
 
@@ -198,7 +200,12 @@ def _direct(
     if function is None or core.adapt is None:
         return direct(operator, function)
     adapt = core.adapt
-    return direct(operator, lambda *inputs: function(*adapt(*inputs)))
+
+    def adapted(*inputs):
+        core_inputs = adapt(*inputs)
+        return NotImplemented if core_inputs is None else function(*core_inputs)
+
+    return direct(operator, adapted)
 
 
 def define(
@@ -207,7 +214,7 @@ def define(
     cuda: Callable,
     host: Callable,
     fake: Callable,
-    core: _Core | None = None,
+    core: Core | None = None,
     batched: Callable[[Callable], batching.Rule] | None = batching.element_by_element,
     gradient: Gradient | None = None,
     results: str = "Tensor",
@@ -229,10 +236,10 @@ def define(
     return operator if core is None else _direct(operator, core, cuda, gradient, noting)
 
 
-_REDUCTION = ("a", "axis", "keepdims")
+REDUCTION = ("a", "axis", "keepdims")
 # Results of uint64 are left to the operator: sums of unsigned integers are int64, and minima uint64.
 _OF_GROUPS = {name: dtype for name, dtype in kernels.BY_NAME.items() if name != "uint64"}
-_SUMS = kernels.BY_NAME | {"uint64": torch.int64}  # PyTorch's sums of unsigned integers are int64
+SUMS = kernels.BY_NAME | {"uint64": torch.int64}  # PyTorch's sums of unsigned integers are int64
 
 
 def along(at: int, default: Any = None, outer: int = 0) -> Callable:
@@ -250,7 +257,7 @@ def _reduction(name: str, axis: str = "int[1]?") -> Callable:
         kernels.reduction_on_cuda(name),
         kernels.reduction_on_host(name),
         kernels.fake_reduction(name),
-        _Core(name, _REDUCTION, _SUMS if name in ("sum", "prod") else kernels.BY_NAME),
+        Core(name, REDUCTION, SUMS if name in ("sum", "prod") else kernels.BY_NAME),
         batched=batching.of_flattened if axis == "int?" else _of_axes,
     )
 
@@ -274,7 +281,7 @@ dot = define(
     kernels.dot_on_cuda,
     kernels.dot_on_host,
     kernels.fake_dot,
-    _Core("dot", ("a", "b"), kernels.BY_NAME),
+    Core("dot", ("a", "b"), kernels.BY_NAME),
 )
 matmul = define(
     "matmul",
@@ -282,7 +289,7 @@ matmul = define(
     kernels.matmul_on_cuda,
     kernels.matmul_on_host,
     kernels.fake_matmul,
-    _Core("matmul", ("a", "b", "precision"), kernels.BY_NAME),
+    Core("matmul", ("a", "b", "precision"), kernels.BY_NAME),
     batched=batching.of_matmul,
 )
 
@@ -301,11 +308,12 @@ conv2d = define(
     kernels.conv2d_on_cuda,
     kernels.conv2d_on_host,
     kernels.fake_conv2d,
-    _Core(
+    Core(
         "conv2d",
         ("x", "w", "bias", "stride", "padding", "dilation", "groups", "layout", "precision"),
         kernels.BY_NAME,
         adapt=_conv2d_inputs,
+        is_prefix=False,
     ),
 )
 group_reduce = define(
@@ -314,7 +322,7 @@ group_reduce = define(
     groups.groups_on_cuda,
     groups.groups_on_host,
     groups.fake_groups,
-    _Core("group_reduce", ("a", "labels", "op", "num_groups", "axis"), _OF_GROUPS),
+    Core("group_reduce", ("a", "labels", "op", "num_groups", "axis"), _OF_GROUPS),
     batched=along(4, 0),
 )
 segment_reduce = define(
@@ -323,7 +331,7 @@ segment_reduce = define(
     groups.segments_on_cuda,
     groups.segments_on_host,
     groups.fake_segments,
-    _Core("segment_reduce", ("a", "offsets", "op", "axis"), _OF_GROUPS),
+    Core("segment_reduce", ("a", "offsets", "op", "axis"), _OF_GROUPS),
     batched=along(3, 0),
 )
 gather_rows = define(
@@ -340,7 +348,7 @@ exact_sum = define(
     normalize.exact_sum_on_cuda,
     normalize.exact_sum_on_host,
     normalize.fake_exact_sum,
-    _Core("sum", _REDUCTION, _SUMS, exact=True),
+    Core("sum", REDUCTION, SUMS, exact=True),
     batched=along(1, None),
 )
 softmax = define(
@@ -349,7 +357,7 @@ softmax = define(
     normalize.softmax_on_cuda,
     normalize.softmax_on_host,
     normalize.fake_softmax,
-    _Core("softmax", ("a", "axis"), kernels.BY_NAME),
+    Core("softmax", ("a", "axis"), kernels.BY_NAME),
     batched=along(1, -1),
 )
 log_softmax = define(
@@ -358,7 +366,7 @@ log_softmax = define(
     normalize.log_softmax_on_cuda,
     normalize.log_softmax_on_host,
     normalize.fake_log_softmax,
-    _Core("log_softmax", ("a", "axis"), kernels.BY_NAME),
+    Core("log_softmax", ("a", "axis"), kernels.BY_NAME),
     batched=along(1, -1),
 )
 rms_norm = define(
@@ -367,7 +375,7 @@ rms_norm = define(
     normalize.rms_norm_on_cuda,
     normalize.rms_norm_on_host,
     normalize.fake_rms_norm,
-    _Core("rms_norm", ("a", "weight", "eps"), kernels.BY_NAME),
+    Core("rms_norm", ("a", "weight", "eps"), kernels.BY_NAME),
     batched=batching.of_rows,
 )
 layer_norm = define(
@@ -376,7 +384,7 @@ layer_norm = define(
     normalize.layer_norm_on_cuda,
     normalize.layer_norm_on_host,
     normalize.fake_layer_norm,
-    _Core("layer_norm", ("a", "weight", "bias", "eps"), kernels.BY_NAME),
+    Core("layer_norm", ("a", "weight", "bias", "eps"), kernels.BY_NAME),
     batched=batching.of_rows,
 )
 add_rms_norm = define(
@@ -385,6 +393,6 @@ add_rms_norm = define(
     normalize.add_rms_norm_on_cuda,
     normalize.add_rms_norm_on_host,
     normalize.fake_add_rms_norm,
-    _Core("rms_norm", ("a", "residual", "weight", "eps"), kernels.BY_NAME),
+    Core("rms_norm", ("a", "residual", "weight", "eps"), kernels.BY_NAME),
     batched=None,  # it writes to an argument
 )

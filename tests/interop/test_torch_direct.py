@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 import gpureduce.torch  # noqa: E402
-from gpureduce._torch import direct, operators  # noqa: E402
+from gpureduce._torch import catalogue, direct, operators  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 REDUCTIONS = ("sum", "prod", "mean", "min", "max", "argmin", "argmax", "any", "all", "count_nonzero")
@@ -47,6 +47,25 @@ def test_reductions(name, dtype):
             assert got.dtype == want.dtype and got.shape == want.shape and got.device == want.device
             assert got.stride() == want.stride()
             assert torch.equal(got, want)
+
+
+@pytest.mark.parametrize("name", [*catalogue._CORES, *catalogue._SCANS])
+def test_statistics_and_scans(name):
+    function = (catalogue.reductions | catalogue.scans)[name]
+    operator = getattr(ops, name)
+    for dtype in (torch.float32, torch.float16, torch.float64, torch.int32, torch.uint8):
+        x = elements(dtype, (6, 5, 40))
+        if dtype.is_floating_point and "nan" in name:
+            x[x.abs() < 0.1] = torch.nan
+        for a in (x, x[:, ::2], x.transpose(0, 2)):
+            for axis in (0, 2):
+                more = (True, 0.5) if name.endswith(("var", "std")) else ()
+                got, want = function(a, axis, *more), operator(a, axis, *more)
+                assert got.dtype == want.dtype and got.shape == want.shape
+                assert torch.equal(got.nan_to_num(7), want.nan_to_num(7))
+    r = elements(torch.float64, (3, 4)).abs().requires_grad_()
+    if function(r, 1).requires_grad:
+        assert torch.autograd.gradcheck(lambda a: function(a, 1), r)
 
 
 def test_the_core_takes_plain_calls_and_no_others():
