@@ -133,7 +133,7 @@ def index_add(
         return index_add(input.reshape(1), 0, index.reshape(-1), source.reshape(-1), alpha=alpha)[0]
     if index.ndim > 1:
         raise ValueError(f"index: expected one dimension, got shape {tuple(index.shape)}")
-    index = index.reshape(-1)
+    index = index.reshape(1) if index.ndim == 0 else index
     source = source.reshape(1) if source.ndim == 0 else source
     expected = (*input.shape[:dim], index.shape[0], *input.shape[dim + 1 :])
     if tuple(source.shape) != tuple(expected):

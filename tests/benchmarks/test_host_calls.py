@@ -1,0 +1,54 @@
+"""No call on tensors or device arrays takes the host longer than PyTorch's, waits, or breaks a capture.
+
+These tests measure: they need a GPU, and no other work beside them, as with `pytest -n 0 --device=cuda`.
+"""
+
+import pytest
+
+from benchmarks.harness.wall_clock import batch_times
+from benchmarks.suite import host_calls
+from benchmarks.suite.host_calls import CALLS
+
+MAX_RATIO = 1.15
+TRIES, TURNS = 4, 6
+# Calls that take longer: at most these multiples of PyTorch's time.
+SLOWER: dict[str, float] = {}
+# Calls whose results depend on numbers that the host needs, or that read host memory.
+WAITING = {
+    "nanquantile(x, 0.25, axis=1)",
+    "nanpercentile(x, 25, axis=1)",
+    "reduceat(x, s, axis=1)",
+    "bincount(g, minlength=8)",
+    "ops.segment_reduce(x, 'sum', offsets=o)",
+}
+NEED_MEMORY = {"nancumsum(x, axis=1)", "nancumprod(x, axis=1)"}
+
+
+@pytest.fixture
+def torch(device):
+    """PyTorch, with a GPU."""
+    if device == "sim":
+        pytest.skip("needs --device=cuda")
+    return pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("text", [text for text, theirs in CALLS.items() if theirs])
+def test_calls_take_no_longer_than_pytorchs(text, device, torch):
+    contenders = host_calls.calls(torch, text, host_calls.inputs(), device)
+    limit, ratios = SLOWER.get(text, MAX_RATIO), []
+    for _ in range(TRIES):
+        taken = batch_times(contenders, torch.cuda.synchronize, host_calls.BATCH, TURNS, host_calls.WARM_UP)
+        best = {name: min(values) for name, values in taken.items()}
+        ratios.append(max(us for name, us in best.items() if name != "torch") / best["torch"])
+        if ratios[-1] <= limit:
+            return
+    pytest.fail(f"{text}: {ratios} of PyTorch's time, more than {limit}")
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_calls_do_not_wait(text, device, torch):
+    contenders = host_calls.calls(torch, text, host_calls.inputs(), device)
+    waiting = {name for name, call in contenders.items() if host_calls.waits(torch, call)}
+    assert (waiting <= {"torch"}) == (text not in WAITING), waiting
+    if "tensor" in contenders and text not in WAITING | NEED_MEMORY:
+        assert host_calls.captured(torch, contenders["tensor"])
