@@ -214,6 +214,9 @@ def order_topk(
 # The number of elements of each line that are not NaN, or `out`.
 def order_count_valid(a: object, destination: Destination, /) -> Any: ...
 
+# The median of the elements of each line that are not NaN, or `out`; the host does not wait.
+def order_valid_middle(a: object, destination: Destination, /) -> Any: ...
+
 # Custom calls for XLA: the name of each target, and capsules of its handlers for the CPU and for a GPU.
 def jax_targets() -> list[tuple[str, object, object]]: ...
 

@@ -24,12 +24,19 @@ typedef struct gr_order_request {
     const int64_t
         *inline_ranks;   /* ranks of all lines, up to GR_ORDER_MAX_RANKS; NULL: input 1 has them as int64 */
     bool ranks_per_line; /* each line has its own ranks */
+    bool valid_middle;   /* the two ranks of a line are those in the middle of its elements that are not NaN;
+                            no others are given, and `quantiles` has one result */
     bool nans;           /* the results of a line with a NaN are NaN */
     const gr_order_quantiles
         *quantiles; /* interpolation between the selected elements; NULL: they are the results */
     uint64_t k;     /* elements per line of FIRSTS, whose int64 indices are written to input 1 */
     bool largest, sorted;
 } gr_order_request;
+
+/* The result of `valid_middle`: the mean of the two elements, or the one in the middle. */
+#define GR_ORDER_MIDDLE_OF_VALID(dtype)                                                                      \
+    ((gr_order_quantiles){                                                                                   \
+        .ranks = 2, .results = 1, .mean = GR_ORDER_MIDPOINT, .to = (uint32_t)(dtype), .upper = {1}})
 
 bool gr_order_takes(gr_dtype dtype);
 

@@ -37,6 +37,7 @@ enum {
     GR_ORDER_INLINE_RANKS = 2048,  /* Ranks are in `inline_ranks`. */
     GR_ORDER_BOOL = 4096,          /* Elements are booleans. */
     GR_ORDER_SORTED_OUTPUT = 8192, /* A warp writes the gathered elements in order. */
+    GR_ORDER_VALID_MIDDLE = 16384, /* A line's ranks are the two in the middle of its valid elements. */
 };
 
 /* State of the selection of one rank: the digits of its key so far, and its rank among the elements that
@@ -51,7 +52,8 @@ typedef struct gr_order_params {
     uint64_t in;
     uint64_t out;     /* address of elements: per line one for each rank, or the first `k` */
     uint64_t indices; /* address of the int64 indices of those elements in their line */
-    uint64_t ranks;   /* address of ascending int64 ranks */
+    uint64_t ranks;   /* address of ascending int64 ranks; with GR_ORDER_VALID_MIDDLE, of the number of valid
+                         elements of each line */
     uint64_t states;  /* address of one gr_order_state per line and rank */
     uint64_t bins;    /* address of digit histograms, per line, chunk of ranks and group */
     uint64_t tickets; /* address of a ticket and a NaN flag per line and chunk of ranks */
@@ -92,6 +94,8 @@ typedef enum gr_order_interpolation {
 typedef struct gr_order_quantiles {
     uint64_t in; /* address of `ranks` elements per line */
     uint64_t out;
+    uint64_t counts; /* address of the number of valid elements of each line: if it is odd, the midpoint is
+                        the lower one; 0: the ends tell */
     uint64_t lines, ranks, results;
     uint32_t from, to; /* rows of dtypes.def */
     uint32_t mean;

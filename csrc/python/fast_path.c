@@ -278,8 +278,15 @@ PyObject *py_fast_moments(const py_signature *self, const py_arguments arguments
     py_call_init(&call, self->state);
     call.reduction.op = GR_OP_moments;
     int parsed = parse_arguments(self, arguments, &call);
-    if (parsed > 0 &&
-        (self->tensors != NULL || !parse_moments(self, arguments, &call, &moments) || is_captured(&call)))
+    if (parsed > 0 && (self->tensors != NULL || !parse_moments(self, arguments, &call, &moments)))
+        parsed = 0;
+    if (parsed > 0 && moments.on_device && call.job.inputs[PY_SOURCE].on_device &&
+        moments.source != GR_DTYPE_f64 && !py_job_is_empty(&call.job)) {
+        result = py_moments_on_device(&moments, &call, self->report);
+        py_call_release(&call);
+        return result;
+    }
+    if (parsed > 0 && is_captured(&call))
         parsed = 0;
     call.job.on_device = false;
     call.job.as_array = true;

@@ -1,5 +1,6 @@
 /* Implements moments.h: mean, variance, skewness and kurtosis from sums of powers, with the operations of
-   gpureduce/_reduce/power_sums.py in their order, so that both give the same bits. */
+   gpureduce/_reduce/power_sums.py in their order, so that both give the same bits; for results on the device,
+   in a kernel after the reduction. */
 #include "python/moments.h"
 
 #include <math.h>
@@ -7,6 +8,7 @@
 
 #include "executor/executor.h"
 #include "python/dtype.h"
+#include "reduce/moments/moments.h"
 
 /* Numbers per result that the operator "moments" computes. The count is negative if a NaN was left out. */
 enum { COUNT, SHIFT, FIRST, SECOND, THIRD, FOURTH, SUMS };
@@ -45,35 +47,15 @@ static bool is_left_to_python(const py_moments *self, const double *sums, size_t
     return left;
 }
 
-/* Returns the second powers to the power of 1.5, by NumPy: other libraries round them otherwise. NULL with an
-   exception set. */
-static PyObject *power(const double *sums, size_t results) {
-    const npy_intp count = (npy_intp)results;
-    double third, fourth;
-    PyObject *seconds = PyArray_SimpleNew(1, &count, NPY_DOUBLE), *exponent = PyFloat_FromDouble(1.5);
-    PyObject *powers = NULL;
-    for (size_t i = 0; seconds != NULL && i < results; ++i) {
-        double *const second = (double *)PyArray_DATA((PyArrayObject *)seconds) + i;
-        centre(sums + i * SUMS, second, &third, &fourth);
-        *second = *second < 0 ? 0 : *second;
-    }
-    if (seconds != NULL && exponent != NULL)
-        powers = PyNumber_Power(seconds, exponent, Py_None);
-    Py_XDECREF(seconds);
-    Py_XDECREF(exponent);
-    return powers;
-}
-
-/* Computes the parts of one result, but the count, in float64. `power`: that of the second one, for the
-   skewness. */
-static void compute(const py_moments *self, const double *sums, double power_of_second, double *parts) {
+/* Computes the parts of one result, but the count, in float64. */
+static void compute(const py_moments *self, const double *sums, double *parts) {
     const double n = fabs(sums[COUNT]), nan = signbit(sums[COUNT]) && !self->omits_nan ? NAN : 0.0;
     const double mean = sums[SHIFT] + sums[FIRST] / n, less = n - self->ddof;
     double second, third, fourth;
     centre(sums, &second, &third, &fourth);
     second = second < 0 ? 0 : second;
     const double tiny = 1e-15 * mean, constant = second / n <= tiny * tiny ? NAN : nan;
-    double skewness = third * sqrt(n) / power_of_second, kurtosis = n * fourth / (second * second);
+    double skewness = third * sqrt(n) / (second * sqrt(second)), kurtosis = n * fourth / (second * second);
     if (!self->bias && n > 2)
         skewness *= sqrt(n * (n - 1)) / (n - 2);
     if (!self->bias && n > 3)
@@ -85,11 +67,10 @@ static void compute(const py_moments *self, const double *sums, double power_of_
 }
 
 /* Writes the parts of all results to arrays, of int64 and of the dtype of the moments. */
-static void write_parts(const py_moments *self, const double *sums, const double *powers, size_t results,
-                        PyObject *const *arrays) {
+static void write_parts(const py_moments *self, const double *sums, size_t results, PyObject *const *arrays) {
     double parts[PARTS];
     for (size_t i = 0; i < results; ++i, sums += SUMS) {
-        compute(self, sums, powers != NULL ? powers[i] : 1, parts);
+        compute(self, sums, parts);
         ((int64_t *)PyArray_DATA((PyArrayObject *)arrays[0]))[i] = (int64_t)fabs(sums[COUNT]);
         for (size_t k = 1; k <= self->order; ++k) {
             void *const to = PyArray_DATA((PyArrayObject *)arrays[k]);
@@ -152,6 +133,14 @@ static PyObject *new_part(const py_job *job, gr_dtype dtype, PyArrayObject *sums
                : PyArray_NewFromDescr(&PyArray_Type, descr, ndim, PyArray_DIMS(sums), stride, NULL, 0, NULL);
 }
 
+/* Fills in None for moments beyond the order, and makes the tuple. NULL with an exception set. */
+static PyObject *make_result(const py_moments *self, PyObject **arrays, PyObject *make_tuple) {
+    for (size_t k = self->order + 1; k < PARTS; ++k)
+        arrays[k] = Py_NewRef(Py_None);
+    return PyObject_CallFunctionObjArgs(make_tuple, arrays[0], arrays[1], arrays[2], arrays[3], arrays[4],
+                                        NULL);
+}
+
 PyObject *py_moments_from_sums(const py_moments *self, const py_job *job, PyArrayObject *sums,
                                PyObject *make_tuple) {
     const size_t results = (size_t)PyArray_SIZE(sums) / SUMS;
@@ -159,24 +148,99 @@ PyObject *py_moments_from_sums(const py_moments *self, const py_job *job, PyArra
     if (is_left_to_python(self, elements, results))
         return Py_NewRef(Py_NotImplemented);
     PyObject *arrays[PARTS] = {NULL}, *result = NULL;
-    PyObject *powers = self->order > 2 ? power(elements, results) : NULL;
-    bool good = self->order <= 2 || powers != NULL;
+    bool good = true;
     for (size_t k = 0; good && k <= self->order; ++k) {
         arrays[k] = new_part(job, k == 0 ? GR_DTYPE_i64 : self->dtype, sums);
         good = arrays[k] != NULL;
     }
     if (good) {
-        write_parts(self, elements, powers == NULL ? NULL : PyArray_DATA((PyArrayObject *)powers), results,
-                    arrays);
+        write_parts(self, elements, results, arrays);
         good = place(self, job, arrays) == 0;
     }
-    for (size_t k = self->order + 1; good && k < PARTS; ++k)
-        arrays[k] = Py_NewRef(Py_None);
     if (good)
-        result = PyObject_CallFunctionObjArgs(make_tuple, arrays[0], arrays[1], arrays[2], arrays[3],
-                                              arrays[4], NULL);
+        result = make_result(self, arrays, make_tuple);
     for (size_t k = 0; k < PARTS; ++k)
         Py_XDECREF(arrays[k]);
-    Py_XDECREF(powers);
+    return result;
+}
+
+/* ---- on the device ---- */
+
+typedef struct device_moments {
+    py_call *call;
+    py_array *sums; /* temporary */
+    gr_moments moments;
+} device_moments;
+
+/* Sums up the powers, and computes the moments from the sums, in the stream of the call. */
+static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                      gr_error *error) {
+    const device_moments *self = arg;
+    gr_binding summing = *binding, finishing = *binding;
+    gr_status status = py_array_allocate(self->sums, device, error);
+    if (status != GR_OK)
+        return status;
+    summing.device_out = self->sums->pointer;
+    summing.out_bytes = (size_t)self->moments.params.results * SUMS * sizeof(double);
+    status = gr_reduction_run(device, &self->call->reduction, &summing, NULL, interrupt, error);
+    finishing.inputs[0] = (gr_source){.host = NULL, .origin = self->sums->pointer};
+    if (status == GR_OK)
+        status = gr_moments_run(device, &self->moments, &finishing, interrupt, error);
+    return status == GR_OK ? py_array_detach_stream(self->sums, device, error) : status;
+}
+
+/* Returns a view of array k of the moments, which all have the shape of the results. NULL with an exception
+ * set. */
+static PyObject *view_part(const py_moments *self, py_array *block, size_t k, uint64_t pitch, size_t ndim,
+                           const uint64_t *extent) {
+    const gr_dtype dtype = k == 0 ? GR_DTYPE_i64 : self->dtype;
+    py_array *view = py_array_new(block->state, block->kind, block->index, dtype, ndim, extent);
+    if (view == NULL)
+        return NULL;
+    py_array_set_stream(view, block->stream, block->stream_owner, true);
+    view->process = block->process;
+    view->base = (py_array *)Py_NewRef(block);
+    view->pointer = block->pointer + pitch * k;
+    return (PyObject *)view;
+}
+
+PyObject *py_moments_on_device(const py_moments *self, py_call *call, PyObject *make_tuple) {
+    py_job *job = &call->job;
+    const size_t ndim = job->ndim - 1;
+    uint64_t extent[GR_MAX_NDIM], count = 1;
+    memcpy(extent, job->extent, job->ndim * sizeof extent[0]);
+    for (size_t d = 0; d < ndim; ++d)
+        count *= extent[d];
+    const uint64_t pitch = gr_moments_pitch(count), words = pitch / sizeof(double) * (self->order + 1);
+    device_moments run = {
+        .call = call,
+        .moments = {.params = {.results = count,
+                               .pitch = pitch,
+                               .ddof = self->ddof,
+                               .order = (uint32_t)self->order,
+                               .flags = (self->bias ? GR_MOMENTS_BIAS : 0) |
+                                        (self->fisher ? GR_MOMENTS_FISHER : 0) |
+                                        (self->omits_nan ? GR_MOMENTS_OMIT_NAN : 0) |
+                                        (self->dtype == GR_DTYPE_f64 ? GR_MOMENTS_OF_DOUBLE : 0)}}};
+    const gr_device_info *info = &job->device->backend->info;
+    run.sums = py_array_new(job->state, info->kind, info->index, GR_DTYPE_f64, job->ndim, extent);
+    if (run.sums == NULL)
+        return NULL;
+    py_array_set_stream(run.sums, job->stream, job->stream_owner, job->stream_persists);
+    job->dtype = GR_DTYPE_i64; /* the block of all arrays */
+    job->ndim = 1;
+    job->extent[0] = words;
+    PyObject *block = py_job_run(job, work, &run), *arrays[PARTS] = {NULL}, *result = NULL;
+    bool good = block != NULL;
+    for (size_t k = 0; good && k <= self->order; ++k) {
+        arrays[k] = view_part(self, (py_array *)block, k, pitch, ndim, extent);
+        good = arrays[k] != NULL;
+    }
+    if (good)
+        result = make_result(self, arrays, make_tuple);
+    for (size_t k = 0; k < PARTS; ++k)
+        Py_XDECREF(arrays[k]);
+    Py_XDECREF(block);
+    Py_DECREF(run.sums);
     return result;
 }

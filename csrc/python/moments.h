@@ -2,7 +2,7 @@
 #ifndef GR_PYTHON_MOMENTS_H
 #define GR_PYTHON_MOMENTS_H
 
-#include "python/job.h"
+#include "python/call.h"
 
 typedef struct py_moments {
     gr_dtype source; /* of the elements */
@@ -17,5 +17,10 @@ typedef struct py_moments {
    set. */
 PyObject *py_moments_from_sums(const py_moments *self, const py_job *job, PyArrayObject *sums,
                                PyObject *make_tuple);
+
+/* Runs the planned call of the operator "moments", of at least one result, and returns the same tuple of
+   arrays on the device, for which the host does not wait. Not for float64, whose powers may over- or
+   underflow. */
+PyObject *py_moments_on_device(const py_moments *self, py_call *call, PyObject *make_tuple);
 
 #endif

@@ -162,6 +162,30 @@ PyObject *py_order_select(PyObject *module, PyObject *args) {
     return result;
 }
 
+PyObject *py_order_valid_middle(PyObject *module, PyObject *args) {
+    PyObject *a, *destination, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OO", &a, &destination))
+        return NULL;
+    order_call self = {.order = {.task = GR_ORDER_TASK_SELECT}};
+    py_job_init(&self.job, PyModule_GetState(module));
+    if (parse_elements(&self, a) == 0) {
+        gr_order_request *order = &self.order;
+        const gr_dtype dtype = order->dtype;
+        self.quantiles = GR_ORDER_MIDDLE_OF_VALID(dtype);
+        order->ranks = self.quantiles.ranks;
+        order->valid_middle = true;
+        order->quantiles = &self.quantiles;
+        self.job.dtype = dtype;
+        self.job.ndim = 1;
+        if (gr_dtypes[dtype].kind != GR_KIND_REAL)
+            PyErr_SetString(PyExc_TypeError, "a: expected real floating-point numbers");
+        else if (parse_destination(&self, destination) == 0)
+            result = py_job_run(&self.job, work, &self);
+    }
+    py_job_release(&self.job);
+    return result;
+}
+
 PyObject *py_order_topk(PyObject *module, PyObject *args) {
     PyObject *a, *indices, *destination, *result = NULL;
     Py_ssize_t k;

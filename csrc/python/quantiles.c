@@ -1,7 +1,8 @@
 /* The fast path of median, quantile and percentile: selects the elements of the ranks and interpolates
-   between them on the device, as NumPy does on the host. Ranks of nanmedian differ per line: the host
-   computes them from the numbers of elements that are not NaN. Other methods than "linear", weights, and
-   results that are not finite fall back to gpureduce/_order. */
+   between them on the device, as NumPy does on the host. Ranks of nanmedian differ per line. They follow from
+   the numbers of elements that are not NaN: in the kernels if elements and results are on the device, else on
+   the host, which has to wait. Other methods than "linear", weights, and results that are not finite fall
+   back to gpureduce/_order. */
 #include <math.h>
 #include <string.h>
 
@@ -224,12 +225,25 @@ static void sort_ranks(quantiles_call *self) {
     }
 }
 
+/* Plans the selection of other ranks in each line by the kernels. */
+static void select_valid_middle_on_device(quantiles_call *self) {
+    gr_order_request *order = &self->order;
+    self->quantiles = GR_ORDER_MIDDLE_OF_VALID(order->dtype);
+    order->ranks = self->quantiles.ranks;
+    order->valid_middle = true;
+    order->quantiles = &self->quantiles;
+}
+
 /* Plans the selection of other ranks in each line, if NaNs are to be left out. 1: planned; 0: fall back to
    Python; -1 with an exception set. */
 static int select_valid_middle(quantiles_call *self) {
     gr_order_request *order = &self->order;
     const gr_dtype dtype = order->dtype;
     const size_t of_line = MIDDLE * (sizeof *self->line_ranks + gr_dtypes[dtype].item_bytes);
+    if (self->job.on_device && self->job.inputs[0].on_device) {
+        select_valid_middle_on_device(self);
+        return 1;
+    }
     if (dtype == GR_DTYPE_f16 || dtype == GR_DTYPE_bf16 || order->lines > (uint64_t)PY_SSIZE_T_MAX / of_line)
         return 0;
     self->line_ranks = PyMem_RawMalloc((size_t)order->lines * of_line);
@@ -239,7 +253,6 @@ static int select_valid_middle(quantiles_call *self) {
     }
     order->ranks = MIDDLE;
     order->ranks_per_line = true;
-    self->job.dtype = dtype;
     return 1;
 }
 
@@ -335,8 +348,10 @@ static bool takes_q(py_quantiles which) {
 /* Plans what is selected and interpolated. 1: planned; 0: fall back to Python; -1 with an exception set. */
 static int select_ranks(quantiles_call *self, py_quantiles which) {
     const bool is_real = gr_dtypes[self->order.dtype].kind == GR_KIND_REAL;
-    if (which == PY_NANMEDIAN && is_real)
-        return select_valid_middle(self);
+    if (which == PY_NANMEDIAN && is_real) { /* its ranks depend on where the results are: see below */
+        self->job.dtype = self->order.dtype;
+        return 1;
+    }
     if (!takes_q(which))
         select_middle(self);
     else if (!select_linear(self))
@@ -377,6 +392,8 @@ static int parse_arguments(quantiles_call *self, const py_arguments arguments, p
     parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
     if (parsed > 0)
         parsed = py_job_parse_out_and_stream(job, arguments, source->on_device && !py_is_none(axis));
+    if (parsed > 0 && which == PY_NANMEDIAN && gr_dtypes[self->order.dtype].kind == GR_KIND_REAL)
+        parsed = select_valid_middle(self);
     job->check_nonfinite = self->order.nans;
     const bool may_repeat = self->order.nans || self->line_ranks != NULL;
     return parsed > 0 && (py_job_out_overlaps(job) || (may_repeat && job->out != NULL && !job->on_device))

@@ -136,8 +136,8 @@ def nanmedian(
 
     Notes
     -----
-    The call synchronizes with the device even if the result stays there, because the host needs the number of
-    elements that are not NaN.
+    The host synchronizes only if the result is returned to host memory. A slice of NaNs alone has NaN as its
+    result; a result that stays on the device comes without NumPy's RuntimeWarning.
 
     Examples
     --------
@@ -394,6 +394,9 @@ def _median(a: Any, axis: Any, out: Any, keepdims: Any, options: Options, leave_
         return _of_none(output, not leave_out)
     lines = RowView(operand, axes, output)
     if leave_out and lines.has_nans:
+        on_device = lines.middles_of_valid(output) if output.on_device else None
+        if on_device is not None:
+            return on_device
         counts = _counts(lines)
         lower, upper = lines.elements(np.stack([(counts - 1) // 2, counts // 2]), False)
         result = np.where(counts % 2 == 1, _alone(lower), middle(lower, upper))

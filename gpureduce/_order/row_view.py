@@ -143,6 +143,15 @@ class RowView:
         _core.order_select(self.handle, ranks, nans, ends, (out, *self._place[1:]))
         return output.store(None)
 
+    def middles_of_valid(self, output: OutputSpec) -> Any:
+        """Write the median of each line's elements that are not NaN into the output on the device."""
+        if output.view is None or output.dtype != self.dtype:
+            return None
+        strides = (self.dtype.itemsize,)
+        out = (output.view._pointer, (self.count,), strides, dtype_name(self.dtype))
+        _core.order_valid_middle(self.handle, (out, *self._place[1:]))
+        return output.store(None)
+
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the sorted elements of each line, and their indices."""
         rows_shape = (self.count, self.length)

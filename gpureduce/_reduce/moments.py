@@ -523,9 +523,10 @@ def moments(
     Threads accumulate the first four powers of ``x - shift``, with a shift near the mean, in float64, and
     merge them as described by P. Pebay, "Formulas for robust, one-pass parallel computation of covariances
     and arbitrary-order statistical moments" (2008): see docs/explanation/variance.md. The count is int64; the
-    moments have the dtype that `numpy.var` gives. Skewness and kurtosis of equal elements are NaN. The host
-    computes the moments from the sums: the call synchronizes with the device, and cannot be captured into a
-    graph. Complex numbers raise TypeError.
+    moments have the dtype that `numpy.var` gives. Skewness and kurtosis of equal elements are NaN. Of float64
+    elements, the host computes the moments from the sums, as powers may over- or underflow: the call
+    synchronizes with the device, and cannot be captured into a graph. Of other elements, moments that stay on
+    the device are computed there. Complex numbers raise TypeError.
 
     Examples
     --------

@@ -120,7 +120,7 @@ def ratios(
     second = np.where(second < 0, 0.0, second)
     yield np.ldexp(second / np.maximum(n - ddof, 0), 2 * exponents) + nan
     constant = np.where(second / n <= (1e-15 * mean) ** 2, np.nan, nan)
-    skewness = third * np.sqrt(n) / second**1.5
+    skewness = third * np.sqrt(n) / (second * np.sqrt(second))
     if not bias:
         skewness = skewness * np.where(n > 2, np.sqrt(n * (n - 1)) / (n - 2), 1)
     yield skewness + constant

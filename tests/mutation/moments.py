@@ -14,6 +14,14 @@ LARGE_MEAN = moments("large_mean or axis or lost")
 
 MUTANTS = (
     Mutant(
+        "moments on the device divide by the number of elements, whatever ddof is",
+        "cuda_kernels/reduce/general/moments_of_sums.cu",
+        "moments_of_sums",
+        "less = n - p.ddof;",
+        "less = n;",
+        ("tests/api/test_short_way.py", "-k", "moments"),
+    ),
+    Mutant(
         "merged variances forget how far apart the means are",
         VARIANCE,
         "merge_plain",

@@ -14,6 +14,14 @@ def order(words):
 
 
 MUTANTS = (
+    Mutant(
+        "the median of valid elements is that of all",
+        KEYS,
+        "given_rank",
+        "(count - 1 + i) / 2;",
+        "(p.length - 1 + i) / 2;",
+        order("stay_on_the_device"),
+    ),
     # Keys
     Mutant(
         "negative numbers descend",

@@ -657,3 +657,32 @@ def test_nothing_is_warned_of_on_the_way(device):
         assert math.isnan(gpureduce.median([1.0, math.nan], device=device))
         assert math.isnan(gpureduce.quantile([1.0, math.nan], 0.3, device=device))
         assert gpureduce.quantile([math.inf, 1.0], 0.0, method="lower", device=device) == 1
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("lines", "length"), [(1, 1), (7, 4), (5, 33), (9, 100), (6, 129), (3, 9000), (1, 40000)]
+)
+def test_medians_without_nans_stay_on_the_device(dtype, lines, length, device):
+    """Their ranks are computed there: bits as on the host, and NaN for lines of NaNs alone."""
+    rng = np.random.default_rng(lines)
+    spread = 2.0 ** rng.integers(-30, 30, (lines, length))
+    array = (rng.standard_normal((lines, length)) * spread).astype(dtype)
+    array[rng.random((lines, length)) < 0.3] = np.nan
+    if lines > 2:
+        array[0], array[1], array[2, 1:] = np.nan, np.finfo(dtype).max, np.nan
+    there = gpureduce.to_device(array, device)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        want = gpureduce.nanmedian(array, axis=1, device=device)
+        got = gpureduce.nanmedian(there, axis=1)
+        assert isinstance(got, gpureduce.DeviceArray)
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.numpy(), want)
+        columns = gpureduce.to_device(array.T.copy(), device)
+        np.testing.assert_array_equal(gpureduce.nanmedian(columns, axis=0).numpy(), want)
+        kept = gpureduce.nanmedian(there, axis=(0, 1), keepdims=True)
+        np.testing.assert_array_equal(kept.numpy(), np.nanmedian(array, keepdims=True))
+        if lines > 2:
+            np.testing.assert_array_equal(got.numpy()[2:], np.nanmedian(array, axis=1)[2:])

@@ -103,6 +103,7 @@ DOORS = {
         "general/plan.h",
         "general/params.h",
         "convert/convert.h",
+        "moments/moments.h",
         "custom/custom.h",
         "custom/params.h",
     ],

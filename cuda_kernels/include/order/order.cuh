@@ -121,6 +121,10 @@ template <class Count> __device__ unsigned bin_of(const Count *bins, unsigned bi
 inline __device__ uint64_t given_rank(const gr_order_params &p, uint64_t line, uint64_t i) {
     if (p.flags & GR_ORDER_TOPK)
         return p.k - 1;
+    if (p.flags & GR_ORDER_VALID_MIDDLE) {
+        const uint64_t count = reinterpret_cast<const uint64_t *>(p.ranks)[line];
+        return count == 0 ? 0 : (count - 1 + i) / 2;
+    }
     uint64_t rank = 0;
     if (p.flags & GR_ORDER_INLINE_RANKS) {
 #pragma unroll

@@ -49,15 +49,15 @@ template <class To, class From> __device__ To between(const Ends &ends, From low
     return Narrow<To>::from(nearer ? from - part : from + part);
 }
 
-// NumPy's mean of them, whose sum starts from 0: -0.0 becomes 0.0.
-template <class T> __device__ auto middle(const Ends &ends, T lower, T upper) {
+// NumPy's mean of them, whose sum starts from 0: -0.0 becomes 0.0. `alone`: both are one element.
+template <class T> __device__ auto middle(bool alone, T lower, T upper) {
     if constexpr (is_float<T>) {
         const auto first = widen(lower) + 0, sum = first + widen(upper);
         const auto added = is_half<T> ? sum : widen(Narrow<T>::from(sum)); // halves are added in float
-        return Narrow<T>::from(ends.lower == ends.upper ? first : added / 2);
+        return Narrow<T>::from(alone ? first : added / 2);
     } else {
         const double a = double(widen(lower));
-        return ends.lower == ends.upper ? a : (a + double(widen(upper))) / 2;
+        return alone ? a : (a + double(widen(upper))) / 2;
     }
 }
 
@@ -66,12 +66,15 @@ template <class T> __device__ void order_mean(const gr_order_quantiles &p) {
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < p.lines * p.results; i += step) {
         const uint64_t result = i / p.lines;
         const Ends ends(p, result);
-        const T *line = reinterpret_cast<const T *>(p.in) + (i - result * p.lines) * p.ranks;
+        const uint64_t number = i - result * p.lines;
+        const uint64_t *counts = reinterpret_cast<const uint64_t *>(p.counts);
+        const bool alone = counts != nullptr ? counts[number] % 2 == 1 : ends.lower == ends.upper;
+        const T *line = reinterpret_cast<const T *>(p.in) + number * p.ranks;
         const T lower = line[ends.lower], upper = line[ends.upper];
         if (p.mean == GR_ORDER_LOWER)
             reinterpret_cast<T *>(p.out)[i] = lower;
         else if (p.mean == GR_ORDER_MIDPOINT)
-            reinterpret_cast<decltype(middle(ends, lower, upper)) *>(p.out)[i] = middle(ends, lower, upper);
+            reinterpret_cast<decltype(middle(alone, lower, upper)) *>(p.out)[i] = middle(alone, lower, upper);
         else if (p.to != p.from)
             reinterpret_cast<double *>(p.out)[i] = between<double>(ends, lower, upper);
         else if constexpr (is_float<T>)
