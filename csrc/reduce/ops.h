@@ -105,6 +105,12 @@ bool gr_op_packed(gr_op op, gr_dtype dtype);
 static inline bool gr_op_is_variance(gr_op op) {
     return gr_op_has(op, GR_VARIANCE);
 }
+/* Whether threads of `tiles` take the elements of a result in an order that depends on their number alone:
+   see vector_tiles.cuh. */
+static inline bool gr_op_fixes_order(gr_op op, gr_dtype dtype) {
+    return gr_op_is_variance(op) &&
+           (gr_dtypes[dtype].kind == GR_KIND_REAL || dtype == GR_DTYPE_i32 || dtype == GR_DTYPE_u32);
+}
 /* Whether the result is the sum of the elements. */
 static inline bool gr_op_is_sum(gr_op op) {
     return gr_ops[op].in_set[GR_SET_ADDITION];

@@ -10,6 +10,9 @@ enum {
     MAX_TILE_REGION = 512,     /* max. bytes of a region of `tiles` */
     MAX_NARROW_TILE = 256,     /* the same for 2-byte elements, which threads load one by one */
     MAX_BYTES_TILE = 64,       /* the same for 1-byte elements */
+    TILE_ELEMENTS = 16,        /* min. elements per thread of `tiles`, */
+    TILE_LANES = 16,           /* up to so many threads per result, */
+    MIN_TILE_THREADS = 128,    /* where the order counts, and of a block together */
     MAX_TILE_ROW = 32,         /* bytes of a row in a region of several columns: wider rows fill sectors */
     THREAD_BYTES = 256,        /* bytes of a run per thread: sixteen 16-byte loads */
     MIN_THREAD_BYTES = 64,     /* bytes per thread if threads would be idle: four loads, in flight at once */
@@ -187,9 +190,9 @@ static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
 
 /* ---- tiles ---- */
 
-/* Avoids bank conflicts in shared memory (32 banks of 4 bytes): threads whose regions start in the same bank
-   start with different elements. In regions of 2^k words times an odd number every 2^(5-k)-th region shares
-   a bank. `elements`: per thread. */
+/* Avoids bank conflicts in shared memory (32 banks of 4 bytes) where elements may have any order: threads
+   whose regions start in the same bank start with different elements. In regions of 2^k words times an odd
+   number every 2^(5-k)-th region shares a bank. `elements`: per thread. */
 static void avoid_conflicts(gr_tiles *tiles, size_t item_bytes, uint64_t elements) {
     const uint64_t bytes = tiles->region * item_bytes;
     if (bytes % 4 != 0)
@@ -231,17 +234,25 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
                    unit = vector / gr_common_divisor(region, vector);
     const uint64_t capacity =
         GR_TILE_BYTES / layout->item_bytes - (layout->origin % GR_VECTOR_BYTES ? vector : 0);
-    const uint64_t target = gr_max(gr_ceil_div(regions, resident(4)), gr_ceil_div(GR_GENERAL_THREADS, width));
+    /* The order of the elements of a variance follows from `lanes`, and these from the elements of one result
+       alone: see vector_tiles.cuh. */
+    const bool any_order = !layout->fixed_order;
+    uint32_t lanes = power_of_two_up_to(p->count / TILE_ELEMENTS, TILE_LANES);
+    const uint64_t threads = any_order ? GR_GENERAL_THREADS : MIN_TILE_THREADS / lanes;
+    const uint64_t target = gr_max(gr_ceil_div(regions, resident(4)), gr_ceil_div(threads, width));
     const uint64_t each = gr_min(gr_ceil_div(target, unit), capacity / region / unit) * unit;
     const uint64_t blocks = gr_ceil_div(regions, each);
-    const uint64_t in_tile = gr_min(each * width, GR_GENERAL_THREADS);
-    const uint32_t lanes = power_of_two_up_to(gr_min(GR_GENERAL_THREADS / in_tile, p->count), 32);
+    if (any_order) {
+        const uint64_t in_tile = gr_min(each * width, GR_GENERAL_THREADS);
+        lanes = power_of_two_up_to(gr_min(GR_GENERAL_THREADS / in_tile, p->count), WARP);
+    }
     p->tiles = (gr_tiles){.regions = regions,
                           .region = (uint32_t)region,
                           .width = (uint32_t)width,
                           .each = (uint32_t)each,
                           .lanes = lanes};
-    avoid_conflicts(&p->tiles, layout->item_bytes, p->count / lanes);
+    if (any_order)
+        avoid_conflicts(&p->tiles, layout->item_bytes, p->count / lanes);
     return set_launch(launch, "tiles", blocks, 1);
 }
 

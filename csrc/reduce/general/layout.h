@@ -32,9 +32,10 @@ typedef struct gr_layout {
     bool pair;        /* `second` is a vector rather than a mask. */
     bool
         rearranged; /* Elements may be combined in any order, and a broadcast axis (stride 0) is read once. */
-    bool idempotent;      /* op(x, x) == x: multiplicity does not matter. */
-    bool keeps_elements;  /* A thread of `rows` keeps the elements of an iteration in registers, which lowers
-                             occupancy. */
+    bool idempotent;     /* op(x, x) == x: multiplicity does not matter. */
+    bool keeps_elements; /* A thread of `rows` keeps the elements of an iteration in registers, which lowers
+                            occupancy. */
+    bool fixed_order; /* Threads of `tiles` take elements in an order that depends on their number alone. */
     unsigned state_bytes; /* bytes of a State whose registers lower occupancy; else 0 */
 } gr_layout;
 

@@ -102,7 +102,8 @@ typedef struct gr_columns {
 } gr_columns;
 
 /* Work of `tiles`: the elements are contiguous regions, each of `width` results whose elements alternate.
- * Threads start with different elements of their regions, which avoids bank conflicts in shared memory. */
+ * Their order depends on `lanes` alone, or threads start with different elements of their regions: see
+ * vector_tiles.cuh. */
 typedef struct gr_tiles {
     uint64_t regions;
     uint32_t region; /* elements per region */

@@ -1,5 +1,18 @@
 // general_var: the variance of elements of any dtype and layout.
-#include "reduce/ops/variance.cuh"
+#include "reduce/ops/variance.cuh" // before the others: it has large States
 
-#define GR_GENERAL_OP(...) GR_TAKES_ALL(var, Var, __VA_ARGS__)
+#include "reduce/general/vector_tiles.cuh"
+
+// GR_TAKES_ALL of instantiate.cuh, with a kernel `tiles` of its own.
+#define GR_TAKES_VARIANCE(op, F, dtype, In, kind, bytes)                                                     \
+    GR_ROWS(op, F, dtype, In)                                                                                \
+    GR_COLUMNS(op, F, dtype, In)                                                                             \
+    GR_GENERAL(tiles, 1, op, dtype, reduce_tiles_of<F<In>, VectorAccumulator<F<In>, In>, In>)                \
+    GR_GENERAL(map, 1, op, dtype, map_elements<F<In>, In>)                                                   \
+    GR_SPREAD_##bytes(op, F, dtype, In)                                                                      \
+        GR_GENERAL(axis, axis_occupancy<F<In>>, op, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)       \
+            GR_GENERAL(whole, whole_blocks<F<In>>, op, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)   \
+                GR_OWN_LAST(op, F, dtype, In)
+
+#define GR_GENERAL_OP(...) GR_TAKES_VARIANCE(var, Var, __VA_ARGS__)
 #include "reduce/general/instantiate.cuh"

@@ -1,0 +1,122 @@
+// general_tiles of variances: as in tiles.cuh, but the order of the elements of a result follows from t.lanes
+// alone. Each thread takes whole vectors from shared memory, as States merge slowly.
+#pragma once
+
+#include "reduce/general/rows.cuh"
+#include "reduce/general/tiles.cuh"
+
+namespace gr::reduce {
+
+// A tile in shared memory with a gap behind each line of 128 bytes, so that threads whose elements are a
+// multiple of that apart read different banks.
+template <class In> struct GappedTile {
+    static constexpr unsigned gap = sizeof(In) > 4 ? sizeof(In) : 4, all = GR_TILE_BYTES + 16;
+    alignas(16) unsigned char bytes[all + (all / 128 + 1) * gap];
+
+    static __device__ unsigned place(unsigned byte) {
+        return byte + byte / 128 * gap;
+    }
+    __device__ In &at(unsigned index) {
+        return *reinterpret_cast<In *>(bytes + place(index * unsigned(sizeof(In))));
+    }
+    __device__ void store(unsigned chunk, const Vec16<In> &x) {
+        unsigned char *const to = bytes + place(16 * chunk);
+        if constexpr (gap % 16 == 0)
+            *reinterpret_cast<Vec16<In> *>(to) = x;
+        else
+#pragma unroll
+            for (unsigned i = 0; i < 4; ++i)
+                reinterpret_cast<uint32_t *>(to)[i] = x.word(i);
+    }
+};
+
+// Copies `n` elements from `address` on, to the place in the tile that has their alignment. Returns the index
+// of the first one.
+template <class In> __device__ unsigned load_gapped(GappedTile<In> &tile, uint64_t address, unsigned n) {
+    constexpr unsigned width = Vec16<In>::length, each = GR_TILE_BYTES / 16 / GR_GENERAL_THREADS;
+    const unsigned skew = address % 16 / sizeof(In), end = skew + n;
+    const Vec16<In> *from = reinterpret_cast<const Vec16<In> *>(address - address % 16);
+    const unsigned first = skew > 0, last = end / width; // chunks that are whole
+    Vec16<In> loaded[each];
+#pragma unroll
+    for (unsigned k = 0; k < each; ++k)
+        if (first + threadIdx.x + k * GR_GENERAL_THREADS < last)
+            loaded[k] = from[first + threadIdx.x + k * GR_GENERAL_THREADS];
+#pragma unroll
+    for (unsigned k = 0; k < each; ++k)
+        if (first + threadIdx.x + k * GR_GENERAL_THREADS < last)
+            tile.store(first + threadIdx.x + k * GR_GENERAL_THREADS, loaded[k]);
+    const In *const elements = reinterpret_cast<const In *>(from);
+    if (first > 0 && threadIdx.x >= skew && threadIdx.x < (end < width ? end : width))
+        tile.at(threadIdx.x) = elements[threadIdx.x];
+    if (last >= first && threadIdx.x < end - last * width)
+        tile.at(last * width + threadIdx.x) = elements[last * width + threadIdx.x];
+    return skew;
+}
+
+// The State of the elements of a result of which thread `lane` takes every lanes-th vector, which A
+// accumulates (see reduce/accumulate.cuh), and every lanes-th of the elements behind the vectors. Elements
+// are `apart` numbers from one to the next.
+template <class F, class A, class In>
+__device__ typename F::State in_vectors(GappedTile<In> &tile, unsigned first, unsigned apart, unsigned count,
+                                        unsigned lane, unsigned lanes) {
+    constexpr unsigned width = Vec16<In>::length;
+    typename A::Acc acc = A::init();
+    const unsigned chunks = count / width;
+    for (unsigned k = lane; k < chunks; k += lanes) {
+        Vec16Elements<In> loaded;
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e)
+            loaded.element[e] = tile.at(first + (k * width + e) * apart);
+        A::template accumulate<1>(acc, &loaded.chunk, 0, 0);
+    }
+    typename F::State x = A::to_state(acc);
+    for (unsigned k = chunks * width + lane; k < count; k += lanes)
+        x = F::combine(x, F::load(tile.at(first + k * apart), k));
+    return x;
+}
+
+template <class F, class A, class In> __device__ void reduce_vector_tiles(const gr_general_params &p) {
+    using State = typename F::State;
+    __shared__ GappedTile<In> tile;
+    const gr_tiles &t = p.tiles;
+    const uint64_t first = uint64_t(blockIdx.x) * t.each;
+    const unsigned regions = t.regions - first < t.each ? unsigned(t.regions - first) : t.each;
+    pdl_begin(p);
+    const unsigned skew = load_gapped(tile, p.in + first * t.region * sizeof(In), regions * t.region);
+    __syncthreads();
+    pdl_as_comments::pdl_launch_dependents();
+
+    const unsigned results = regions * t.width, step = GR_GENERAL_THREADS / t.lanes;
+    const unsigned lane = threadIdx.x % t.lanes;
+    for (unsigned begin = 0; begin < results; begin += step) {
+        const unsigned result = begin + threadIdx.x / t.lanes;
+        State x = F::identity();
+        if (result < results) {
+            const unsigned region = t.width == 1 ? result : result / t.width;
+            const unsigned base = skew + region * t.region + (result - region * t.width);
+            x = in_vectors<F, A>(tile, base, t.width, unsigned(p.count), lane, t.lanes);
+        }
+        for (unsigned offset = t.lanes / 2; offset > 0; offset /= 2)
+            x = F::combine(x, shuffle_down(x, offset, t.lanes));
+        if (lane == 0 && result < results)
+            put<F>(p, first * t.width + result, x);
+    }
+}
+
+// Whether vectors take less time. The variances of integers of up to 16 bits are exact in any order.
+template <class In> constexpr bool has_fixed_order = std::is_floating_point<In>::value;
+template <> constexpr bool has_fixed_order<gr_f16> = true;
+template <> constexpr bool has_fixed_order<gr_bf16> = true;
+template <> constexpr bool has_fixed_order<int32_t> = true;
+template <> constexpr bool has_fixed_order<uint32_t> = true;
+
+// The kernel `tiles`. The host has the same condition: gr_op_fixes_order.
+template <class F, class A, class In> __device__ void reduce_tiles_of(const gr_general_params &p) {
+    if constexpr (has_fixed_order<In>)
+        reduce_vector_tiles<F, A, In>(p);
+    else
+        reduce_tiles<F, In>(p);
+}
+
+} // namespace gr::reduce
