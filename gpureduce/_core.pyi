@@ -194,6 +194,13 @@ def masked_labels(
 # with `wide` the exact products as float64.
 def group_products(*, weights: object, a: object, wide: bool, destination: Destination) -> Any: ...
 
+# The labels of sorted elements, whose indices are given; and the quantile `q` of each group of sorted
+# elements, given the result of label_order.
+def gather_labels(labels: object, indices: object, destination: Destination, /) -> Any: ...
+def group_quantile(
+    sorted: object, segments: object, groups: int, q: float, destination: Destination, /
+) -> Any: ...
+
 # Quotients of float64, as float32 if `narrow`.
 def group_quotients(
     *, dividends: object, divisors: object, narrow: bool, destination: Destination

@@ -1707,24 +1707,27 @@ def bincount(
 def group_reduce(
     a: DeviceArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
     axis: SupportsIndex = 0, out: None = None, ddof: float = 0, where: AnyArray | bool = True,
-    weights: AnyArray | None = None, variant: str = "auto", device: str | Device | None = None,
-    stream: Stream | None = None, as_device: Literal[True] | None = None, exact: bool = False,
+    weights: AnyArray | None = None, q: float | None = None, variant: str = "auto",
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def group_reduce(
     a: AnyArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
     axis: SupportsIndex = 0, out: None = None, ddof: float = 0, where: AnyArray | bool = True,
-    weights: AnyArray | None = None, variant: str = "auto", device: str | Device | None = None,
-    stream: Stream | None = None, as_device: Literal[True], exact: bool = False,
+    weights: AnyArray | None = None, q: float | None = None, variant: str = "auto",
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def group_reduce(
     a: AnyArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
     axis: SupportsIndex = 0, out: Out | None = None, ddof: float = 0, where: AnyArray | bool = True,
-    weights: AnyArray | None = None, variant: str = "auto", device: str | Device | None = None,
-    stream: Stream | None = None, as_device: bool | None = None, exact: bool = False,
+    weights: AnyArray | None = None, q: float | None = None, variant: str = "auto",
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    exact: bool = False,
 ) -> Any: ...
 
 @overload
@@ -1751,7 +1754,7 @@ def reduceat(
 @overload
 def segment_reduce(
     a: DeviceArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
-    ddof: float = 0, where: AnyArray | bool = True, weights: AnyArray | None = None,
+    ddof: float = 0, where: AnyArray | bool = True, weights: AnyArray | None = None, q: float | None = None,
     device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
     exact: bool = False,
 ) -> DeviceArray: ...
@@ -1759,7 +1762,7 @@ def segment_reduce(
 @overload
 def segment_reduce(
     a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
-    ddof: float = 0, where: AnyArray | bool = True, weights: AnyArray | None = None,
+    ddof: float = 0, where: AnyArray | bool = True, weights: AnyArray | None = None, q: float | None = None,
     device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
     exact: bool = False,
 ) -> DeviceArray: ...
@@ -1767,7 +1770,7 @@ def segment_reduce(
 @overload
 def segment_reduce(
     a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: Out | None = None,
-    ddof: float = 0, where: AnyArray | bool = True, weights: AnyArray | None = None,
+    ddof: float = 0, where: AnyArray | bool = True, weights: AnyArray | None = None, q: float | None = None,
     device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
     exact: bool = False,
 ) -> Any: ...

@@ -328,7 +328,7 @@ static int parse_arguments(segments_call *self, const py_arguments arguments, cu
     PyObject *const axis = arguments[PY_NAME_axis];
     if (!py_is_none(arguments[PY_NAME_dtype]) || arguments[PY_NAME_variant] != NULL ||
         (arguments[PY_NAME_where] != NULL && arguments[PY_NAME_where] != Py_True) ||
-        !py_is_none(arguments[PY_NAME_weights]))
+        !py_is_none(arguments[PY_NAME_weights]) || !py_is_none(arguments[PY_NAME_q]))
         return 0;
     int parsed = take_elements(self, arguments[PY_NAME_a], job->conversion);
     self->axis = 0;

@@ -1228,16 +1228,18 @@ class Reductions:
     def group_reduce(
         self, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
         axis: SupportsIndex = 0, out: None = None, ddof: float = 0, where: AnyArray | bool = True,
-        weights: AnyArray | None = None, variant: str = "auto", device: str | Device | None = None,
-        stream: Stream | None = None, as_device: Literal[True] | None = None, exact: bool = False,
+        weights: AnyArray | None = None, q: float | None = None, variant: str = "auto",
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, exact: bool = False,
     ) -> DeviceArray: ...
 
     @overload
     def group_reduce(
         self, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
         axis: SupportsIndex = 0, out: Out | None = None, ddof: float = 0, where: AnyArray | bool = True,
-        weights: AnyArray | None = None, variant: str = "auto", device: str | Device | None = None,
-        stream: Stream | None = None, as_device: bool | None = None, exact: bool = False,
+        weights: AnyArray | None = None, q: float | None = None, variant: str = "auto",
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+        exact: bool = False,
     ) -> Any: ...
 
     @overload
@@ -1258,7 +1260,7 @@ class Reductions:
     def segment_reduce(
         self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
         ddof: float = 0, where: AnyArray | bool = True, weights: AnyArray | None = None,
-        device: str | Device | None = None, stream: Stream | None = None,
+        q: float | None = None, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True] | None = None, exact: bool = False,
     ) -> DeviceArray: ...
 
@@ -1266,6 +1268,6 @@ class Reductions:
     def segment_reduce(
         self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: Out | None = None,
         ddof: float = 0, where: AnyArray | bool = True, weights: AnyArray | None = None,
-        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
-        exact: bool = False,
+        q: float | None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: bool | None = None, exact: bool = False,
     ) -> Any: ...

@@ -134,12 +134,16 @@ def mask_plan(
     output: OutputSpec,
     where: Any,
     repeats: int = 1,
+    flat: bool = False,
 ) -> HostLabels | Labels:
-    """Return a plan of the elements that ``where=`` chooses, with each row `repeats` times on a device."""
+    """Return a plan of the elements that ``where=`` chooses, with each row `repeats` times on a device.
+
+    With `flat`, each element has a label even if the mask has one value per row.
+    """
     mask = output.take_mask(where, operand)
     shape = operand.shape
     strides = mask.handle.strides if mask.view is None else mask.handle[2]
-    of_rows = _is_of_rows(shape, strides, axis)
+    of_rows = not flat and _is_of_rows(shape, strides, axis)
     if not of_rows and op in ("argmin", "argmax"):
         raise TypeError(f"where: expected a mask of rows for {op}, the same along the other axes")
     if mask.view is None:

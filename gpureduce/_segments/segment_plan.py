@@ -148,12 +148,15 @@ class Labels:
         return view
 
 
-def take(a: Any, op: Any, axis: Any, options: Options) -> tuple[Operand, int]:
-    """Convert the elements and the axis; TypeError and ValueError name the argument."""
+def take(a: Any, op: Any, axis: Any, options: Options, others: tuple[str, ...] = ()) -> tuple[Operand, int]:
+    """Convert the elements and the axis; TypeError and ValueError name the argument.
+
+    `others` are operators that the core's segments do not have.
+    """
     if not isinstance(op, str):
         raise TypeError(f"op: expected str, got {type(op).__name__}")
-    if op not in OPS:
-        raise ValueError(f"op: expected one of {', '.join(OPS)}, got {op!r}")
+    if op not in OPS and op not in others:
+        raise ValueError(f"op: expected one of {', '.join(OPS + others)}, got {op!r}")
     operand = as_operand(a, options.device)
     if not operand.shape:
         raise ValueError("a: expected at least one dimension, got a scalar")

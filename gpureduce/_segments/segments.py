@@ -41,6 +41,7 @@ _INT64 = np.dtype(np.int64)
 _MANY = 2**15  # labels on the host that a GPU sorts faster than NumPy, copies included
 _LEAST_BATCH = 2**16  # rows of slices that are ordered in one batch
 _MOST_GROUPS = 2**48
+_QUANTILES = ("median", "quantile")
 _MOST_THERE = 2**32 - 1  # labels, and groups, that are counted on a device
 
 
@@ -55,6 +56,7 @@ def segment_reduce(
     ddof: float = 0,
     where: AnyArray | bool = True,
     weights: AnyArray | None = None,
+    q: float | None = None,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -75,8 +77,8 @@ def segment_reduce(
     op : str
         ``"sum"``, ``"prod"``, ``"mean"``, ``"min"``, ``"max"``, ``"argmin"``, ``"argmax"``, ``"any"``,
         ``"all"``, ``"count_nonzero"``, ``"bitwise_and"``, ``"bitwise_or"``, ``"bitwise_xor"``, ``"var"``,
-        ``"std"``, ``"logsumexp"``; or a form that skips NaNs: ``"nansum"``, ``"nanprod"``, ``"nanmean"``,
-        ``"nanmin"``, ``"nanmax"``, ``"nanvar"``, ``"nanstd"``.
+        ``"std"``, ``"logsumexp"``, ``"median"``, ``"quantile"``; or a form that skips NaNs: ``"nansum"``,
+        ``"nanprod"``, ``"nanmean"``, ``"nanmin"``, ``"nanmax"``, ``"nanvar"``, ``"nanstd"``.
     axis : int
         Axis that is divided into segments.
     out : numpy.ndarray or device array, optional
@@ -89,6 +91,8 @@ def segment_reduce(
         one value per row.
     weights : array_like or device array, optional
         Real weights of ``"sum"`` and ``"mean"``, where `a` is: one per element, or one per row.
+    q : float, optional
+        Quantile of ``"quantile"``, from 0 to 1.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -147,7 +151,7 @@ def segment_reduce(
     array([1, 4])
     """
     options = Options(device=device, stream=stream, as_device=as_device)
-    operand, along = take(a, op, axis, options)
+    operand, along = take(a, op, axis, options, _QUANTILES)
     bounds = index_operand(offsets, "offsets", operand)
     if bounds.shape[0] < 1:
         raise ValueError("offsets: expected one more than the number of segments, got none")
@@ -155,7 +159,7 @@ def segment_reduce(
         if bounds.dtype != _INT64 or (bounds.shape[0] > 1 and bounds.view.strides != (8,)):
             raise TypeError("offsets: expected contiguous int64 on a device")
         plan = SegmentPlan(bounds, bounds.shape[0] - 1)
-        return _reduce(op, operand, along, plan, out, options, ddof, exact, where, weights)
+        return _reduce(op, operand, along, plan, out, options, ddof, exact, where, weights, q)
     ends, length = bounds.handle, operand.shape[along]
     if ends.dtype == np.uint64 and (ends > length).any():
         raise ValueError(f"offsets: expected 0 to {length}, got {ends.max()}")
@@ -165,7 +169,7 @@ def segment_reduce(
     if (ends[1:] < ends[:-1]).any():
         raise ValueError("offsets: expected integers in ascending order")
     plan = SegmentPlan(ends, len(ends) - 1)
-    return _reduce(op, operand, along, plan, out, options, ddof, exact, where, weights)
+    return _reduce(op, operand, along, plan, out, options, ddof, exact, where, weights, q)
 
 
 @fast_path_named(report)
@@ -273,6 +277,7 @@ def group_reduce(
     ddof: float = 0,
     where: AnyArray | bool = True,
     weights: AnyArray | None = None,
+    q: float | None = None,
     variant: str = "auto",
     device: str | Device | None = None,
     stream: Stream | None = None,
@@ -296,7 +301,7 @@ def group_reduce(
         the call synchronizes; pass `num_groups` to avoid that, and in graph capture.
     axis : int
         Axis whose rows are labelled.
-    out, ddof, where, weights
+    out, ddof, where, weights, q
         As for `segment_reduce`.
     variant : str
         Kernel to run: ``"auto"``, or the name of one of ``variants("groups")``, which sums one-dimensional
@@ -329,7 +334,7 @@ def group_reduce(
     array([2., 4., 0.])
     """
     options = Options(variant, device=device, stream=stream, as_device=as_device, ladder="groups")
-    operand, along = take(a, op, axis, options)
+    operand, along = take(a, op, axis, options, _QUANTILES)
     rung = options.variant
     if rung is not None:
         from gpureduce._segments import group_rungs  # few calls name a rung
@@ -350,7 +355,7 @@ def group_reduce(
             return group_rungs.run(rung, operand, label_operand, groups, out, options)
         if max(groups, length) < _MOST_THERE:
             plan = Labels(label_operand, groups)
-            return reduce_groups(op, operand, along, plan, out, options, ddof, exact, where, weights)
+            return reduce_groups(op, operand, along, plan, out, options, ddof, exact, where, weights, q)
     numbers = on_host(label_operand, "labels")
     groups = _groups(num_groups, numbers)
     if length and int(numbers.max()) >= groups:
@@ -365,7 +370,7 @@ def group_reduce(
         and max(groups, length) < _MOST_THERE
     )
     cut = Labels(label_operand, groups) if many and not ascend(numbers) else HostLabels(numbers, groups)
-    return reduce_groups(op, operand, along, cut, out, options, ddof, exact, where, weights)
+    return reduce_groups(op, operand, along, cut, out, options, ddof, exact, where, weights, q)
 
 
 def reduce_groups(
@@ -379,10 +384,11 @@ def reduce_groups(
     exact: bool = False,
     where: Any = True,
     weights: Any = None,
+    q: Any = None,
 ) -> Any:
     """Reduce groups; a MemoryError names their number."""
     try:
-        return _reduce(op, operand, axis, cut, out, options, ddof, exact, where, weights, "group")
+        return _reduce(op, operand, axis, cut, out, options, ddof, exact, where, weights, q, "group")
     except MemoryError as error:
         error.args = (f"num_groups: no memory for the results of {cut.count} groups: {error}",)
         raise
@@ -399,9 +405,22 @@ def _reduce(
     exact: bool,
     where: Any,
     weights: Any,
+    q: Any,
     result_of: str = "segment",
 ) -> Any:
     """Reduce by a plan, the elements that a mask chooses, with weights."""
+    if q is not None and op != "quantile":
+        raise TypeError(f"q: only for quantile, not for {op}")
+    if op in _QUANTILES:
+        from gpureduce._segments import quantiles  # few calls sort
+
+        if weights is not None:
+            raise TypeError(f"weights: only for sum and mean, not for {op}")
+        if rules.degrees(ddof):
+            raise TypeError(f"ddof: only for var and std, not for {op}")
+        if rules.flag(exact, "exact"):
+            raise TypeError(f"exact: only for sum and mean, not for {op}")
+        return quantiles.reduce_quantile(op, operand, axis, cut, q, where, out, options)
     if weights is not None:
         from gpureduce._segments import weighted  # few calls have weights
 

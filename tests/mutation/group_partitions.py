@@ -135,15 +135,7 @@ MUTANTS = (
         "SegmentRows",
         "if (number >= tile_end) // a tile without rows\n                enter(segments.find(number));",
         "",
-        SHARED,
-    ),
-    Mutant(
-        "rows of tiles after the 1024th count from 0 again",
-        SEGMENTS,
-        "Segments",
-        "rows += all;",
-        "",
-        ("tests/segments/test_group_partitions.py", "-k", "large", "--large"),
+        partitions("tiles_without_rows"),
     ),
     # Sums
     Mutant(

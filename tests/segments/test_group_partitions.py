@@ -104,6 +104,18 @@ def test_blocks_that_share_a_partition(name, device):
         by_partitions(a, np.sort(labels), groups, 2, device, f"{name} {kind.__name__}, sorted")
 
 
+@pytest.mark.parametrize("name", ["float32", "int32"])
+def test_tiles_without_rows_of_a_partition(name, device):
+    """Tiles of rows of one partition come after tiles of another one, in the middle of the rows of a warp."""
+    rng = np.random.default_rng(13)
+    for rows, tiles in ((2000, 3), (2011, 4), (4095, 5)):
+        labels = rng.integers(4, 8, tiles * 4096)  # of the second partition
+        for tile in {0, tiles - 1}:
+            labels[tile * 4096 : tile * 4096 + rows] = rng.integers(0, 4, rows)
+        a = rng.integers(-1000, 1000, len(labels)).astype(name)
+        by_partitions(a, labels, 8, 2, device, f"{rows} {tiles}")
+
+
 def test_sums_that_fill_the_highest_and_the_lowest_planes(device):
     """The largest numbers, whose sums overflow, and the smallest: windows at both ends of the exponents."""
     n = 20_000

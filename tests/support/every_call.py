@@ -512,6 +512,9 @@ def scans():
         "partial of groups": functools.partial(
             gpureduce.partial, vector, "mean", labels=np.arange(300) % 7, num_groups=7, **SIM
         ),
+        "group_reduce of medians": functools.partial(
+            gpureduce.group_reduce, on_device, np.arange(30) % 4, "median", where=np.arange(30) % 3 > 0
+        ),
         "group_reduce with weights": functools.partial(
             gpureduce.group_reduce, on_device, np.arange(30) % 4, "mean", weights=on_device
         ),
