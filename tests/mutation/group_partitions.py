@@ -160,15 +160,7 @@ MUTANTS = (
         "OutsideAdder",
         "&outside[group / 32]",
         "&outside[0]",
-        ANY,
-    ),
-    Mutant(
-        "a sum of many bits is rounded as one of few",
-        INCLUDE + "groups/table.cuh",
-        "WindowTable",
-        "choice.windows == 1 && uint32_t(upper) + (1u << 29) < 1u << 30",
-        "choice.windows == 1",
-        partitions("carries or any_data"),
+        partitions("outside_windows or next_to_windows"),
     ),
     Mutant(
         "two windows are one",

@@ -94,7 +94,8 @@ def test_partitions_of_integers(name, device):
 def test_blocks_that_share_a_partition(name, device):
     """Their sums meet in planes: of one window, of two, and outside; with flags, signs and row numbers."""
     rng = np.random.default_rng(12)
-    n, groups, dtype = 40_000, 40, reference.dtype_of(name)
+    n, dtype = 40_000, reference.dtype_of(name)
+    groups = 1000 if name.startswith("int") else 40  # fewer groups of integers are partitions of their own
     labels = np.where(rng.random(n) < 0.9, rng.integers(8, 12, n), rng.integers(-1, groups + 1, n))
     kinds = [drawn_integers] if name.startswith("int") else [KINDS[0], wide, zeros, infinities, KINDS[2]]
     for kind in kinds:
@@ -135,11 +136,24 @@ def test_every_exponent_next_to_windows_of_partitions(device):
     """The sample has one exponent, so that the windows are around it; other elements have all exponents."""
     rng = np.random.default_rng(8)
     n = 20 * 1024
-    labels = rng.integers(0, 40, n)
-    for name, most in (("float32", 60), ("float64", 120), ("float16", 12)):
-        a = rng.choice([-1, 1], n) * 2.0 ** rng.integers(-most, most + 1, n)
-        a[::20] = 1.5
-        by_partitions(a.astype(name), labels, 40, 3, device, name)
+    for groups, shift in ((40, 3), (300, 7)):  # few groups per partition, and more than a word has bits
+        labels = rng.integers(0, groups, n)
+        for name, most in (("float32", 60), ("float64", 120), ("float16", 12)):
+            a = rng.choice([-1, 1], n) * 2.0 ** rng.integers(-most, most + 1, n)
+            a[::20] = 1.5
+            by_partitions(a.astype(name), labels, groups, shift, device, f"{name} {groups}")
+
+
+def test_elements_outside_windows_of_few_groups(device):
+    """One group in 64 has an element outside the windows, which no other one of its partition has."""
+    rng = np.random.default_rng(14)
+    n, groups = 9000, 256
+    labels = rng.integers(0, groups, n)
+    for name, large in (("float32", 2.0**60), ("float64", 2.0**120)):
+        a = rng.standard_normal(n).astype(name)
+        for group in range(37, groups, 64):
+            a[np.flatnonzero(labels == group)[:2]] = [large, 1 - large]
+        by_partitions(a, labels, groups, 7, device, name)
 
 
 def test_carries_of_partitions(device):
@@ -208,7 +222,7 @@ def test_more_rows_than_a_window_holds(device):
     """The largest addends of a window: the sample has an exponent that puts them at the window's end."""
     n = 2**22
     for labels in (np.zeros(n, int), np.arange(n) % 2):
-        for end in (2**7, 2**19):  # the last exponent of the window, and one above it
+        for end in (2**9, 2**10):  # the last exponent of the window, and one above it
             a = np.full(n, 2.0 - 2.0**-23, np.float32) * np.float32(end)
             a[:: n // 1024] = 1
             ones = np.bincount(labels[:: n // 1024], minlength=2)
