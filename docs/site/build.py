@@ -155,18 +155,27 @@ REDIRECT = """<!doctype html>
 </html>
 """
 LINK = re.compile(r"\]\(([^)\s#:]+)\)")
+NARROW = r"\(max-width: 600px\)"
 PICTURE = re.compile(
-    r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="(?P<dark>[^"]+)">\s*'
+    r"<picture>\s*"
+    rf'(?:<source media="{NARROW} and \(prefers-color-scheme: dark\)" srcset="(?P<narrow_dark>[^"]+)">\s*'
+    rf'<source media="{NARROW}" srcset="(?P<narrow_light>[^"]+)">\s*)?'
+    r'<source media="\(prefers-color-scheme: dark\)" srcset="(?P<dark>[^"]+)">\s*'
     r'<img (?:alt="(?P<alt>[^"]+)" )?src="(?P<light>[^"]+)"(?: alt="(?P<alt_behind>[^"]+)")?>\s*</picture>'
 )
 
 
 def page(text: str) -> str:
-    """Return a page of the repository as one of the site, whose pictures follow the theme."""
+    """Return a page of the repository as one of the site, whose pictures follow theme and width."""
 
     def images(found: re.Match[str]) -> str:
         alt = found["alt"] or found["alt_behind"]
-        return f"![{alt}]({found['light']}){{.only-light}}\n![{alt}]({found['dark']}){{.only-dark}}"
+        forms = [("", "")] if found["narrow_light"] is None else [("", " .wide"), ("narrow_", " .narrow")]
+        return "\n".join(
+            f"![{alt}]({found[form + kind]}){{.only-{kind}{width}}}"
+            for form, width in forms
+            for kind in ("light", "dark")
+        )
 
     text = PICTURE.sub(images, text)
     if "<picture" in text:

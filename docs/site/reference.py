@@ -66,7 +66,8 @@ def stand_in() -> None:
             sys.modules[name] = MagicMock(name=name, __spec__=importlib.machinery.ModuleSpec(name, None))
     if importlib.util.find_spec("torch") is None:
         sys.modules["torch"] = MagicMock(name="torch")
-        sys.modules["torch"].autograd.function._SingleLevelFunction = object
+        function = type("Function", (), {"apply": None})
+        sys.modules["torch"].autograd.function._SingleLevelFunction = function
 
 
 def _directives(name: str, value: object) -> list[str]:

@@ -106,7 +106,7 @@ def profile_html(profile: ProfileView) -> str:
     items = "".join(f"<li>{escape(str(finding))}</li>" for finding in profile.findings)
     return (
         f'<div style="{_SCROLLED}"><b>{escape(profile.title)}</b>{f", {escape(file)}" if file else ""}'
-        f'<table style="border-collapse:collapse;font-size:85%"><thead><tr><th></th>'
+        f'<table cellpadding="4" style="border-collapse:collapse;font-size:85%"><thead><tr><th></th>'
         f'<th style="text-align:left">{"CUDA C++" if file else "PTX"}</th>{_heads(columns)}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table>{_note(f'{legend(columns)}; {_SHADES}')}"
         + (f"<ul>{items}</ul>" if items else "")

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from gpureduce._custom import nvcc
+from gpureduce._profiles.counts import total
 from gpureduce._profiles.trace import STEP
 from gpureduce._program.build import RUNTIME, compile_program, search_path
 from gpureduce.kernels import run_program
@@ -39,6 +40,7 @@ BUILDS = {
     "textures": ("-lineinfo",),
     "blocks": ("-lineinfo",),
     "others": ("-w",),  # some of them are deprecated
+    "lessons": ("-lineinfo",),
 }
 
 
@@ -66,6 +68,28 @@ def test_a_program_as_in_a_textbook():
     assert by_text["out[blockIdx.x] = part[0];"].global_requests == 4
     assert by_text["if (tid < s)"].divergent_branches == 4 * 5
     assert "part[tid] += part[tid + s];" in result.profile.annotate()
+
+
+def test_a_program_as_in_first_lessons(built):
+    result = run_program(built["lessons"], races="global", profile=True)
+    lines = result.output.splitlines()
+    assert (lines[0], lines[-1]) == ("the sum of 1000 integers is 499500", "the answer is right")
+    assert (result.status, result.launches, result.failures, result.findings) == (0, 7, (), ())
+    shown = sum(round(float(line.split()[-2]) * 1e3) for line in lines[1:-1])  # 1 ns per warp instruction
+    assert 0.9 < 1e3 * shown / result.warp_instructions < 1.1
+    counts = {
+        kernel.name.partition("(")[0]: total([line.counts for line in kernel.instructions])
+        for kernel in result.profile.kernels
+    }
+    naive, tiled = counts["multiply"], counts["multiply_tiled"]
+    assert naive.multiply_adds == tiled.multiply_adds == 64 * 48 * 32
+    assert naive.shared_wavefronts == 0 and 4 * tiled.global_sectors < naive.global_sectors
+    (finding,) = run_program(built["lessons"], ["race"], races=True).findings
+    assert finding.missing == "__syncthreads"
+    assert (
+        "part[tid] += part[tid + s];"
+        in (SOURCES / "lessons.cu").read_text().splitlines()[finding.races[0].first.line - 1]
+    )
 
 
 def data_of(player):
