@@ -44,7 +44,7 @@ LITERAL_OR_COMMENT = re.compile(
 # The general kernels are compiled once, for all devices, and have comments where devices of compute
 # capability 9.0 and later have an instruction more: csrc/reduce/reduce.c counts on those.
 LATER = 90
-REMARK = re.compile(rb"^\s*// (griddepcontrol\.\w+;)$", re.MULTILINE)
+REMARK = re.compile(rb"^\s*// (griddepcontrol\.\w+;|cvt\.rn\.\w+\.f32 [^\n]+;)$", re.MULTILINE)
 # Instructions that PTX has for a single compute capability.
 EXACT = ("wgmma.", "setmaxnreg.")
 # What kernels are built as, by folder: a suffix of the file name, and the PTX target. Those of exact sums are

@@ -147,14 +147,15 @@ gr_restore_result gr_restore_registers(const char *text, size_t size, char **ptx
 }
 
 void gr_enable_remarks(char *text) {
-    static const char remark[] = "// griddepcontrol.", target[] = "\n.target sm_75\n",
-                      later[] = "\n.target sm_90\n";
-    char *at = strstr(text, remark), *const head = strstr(text, target);
-    if (at == NULL || head == NULL)
+    static const char *const remarks[] = {"// griddepcontrol.", "// cvt.rn."};
+    static const char target[] = "\n.target sm_75\n", later[] = "\n.target sm_90\n";
+    char *const head = strstr(text, target);
+    if (head == NULL || strstr(text, remarks[0]) == NULL)
         return;
     memcpy(head, later, sizeof later - 1);
-    for (; at != NULL; at = strstr(at, remark))
-        memset(at, ' ', 2);
+    for (size_t i = 0; i < sizeof remarks / sizeof *remarks; ++i)
+        for (char *at = text; (at = strstr(at, remarks[i])) != NULL;)
+            memset(at, ' ', 2);
 }
 
 static char *append(char *to, const char *from, const char *end) {

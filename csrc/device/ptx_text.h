@@ -16,8 +16,8 @@ typedef enum gr_restore_result { GR_RESTORE_OK, GR_RESTORE_DAMAGED, GR_RESTORE_N
 gr_restore_result gr_restore_registers(const char *text, size_t size, char **ptx, size_t *ptx_size);
 
 /* Turns the comments of PTX for compute capability 7.5 that hold an instruction of programmatic dependent
-   launch into these instructions, for compute capability 9.0 and later: as with_instructions of
-   build_support/kernels.py, in place. */
+   launch, or the conversion of two numbers, into these instructions, for compute capability 9.0 and later: as
+   with_instructions of build_support/kernels.py, in place. */
 void gr_enable_remarks(char *text);
 
 /* Copies PTX without the other kernels than `entry`. The caller frees it; NULL if memory ran out. */

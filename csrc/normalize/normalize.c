@@ -22,17 +22,23 @@ bool gr_normalize_takes(gr_dtype dtype) {
 typedef struct division {
     uint32_t threads, vectors; /* per row or tile; 16-byte vectors per thread, a power of two */
     uint64_t tiles;
+    bool tiled; /* has the kernels of tiles: for one tile as well if these hold more of a row */
 } division;
 
 static division divide(const gr_normalize *self) {
     const size_t item = gr_dtypes[self->dtype].item_bytes;
     const uint64_t vectors = gr_ceil_div(self->length, 16 / item);
     division found = {.threads = GR_NORMALIZE_MIN_THREADS, .vectors = GR_NORMALIZE_VECTORS, .tiles = 1};
-    if (vectors > GR_NORMALIZE_MAX_THREADS * GR_NORMALIZE_VECTORS)
-        found.vectors = item == 2 ? GR_NORMALIZE_MAX_VECTORS_16 : GR_NORMALIZE_MAX_VECTORS;
+    /* More vectors take less time than more than 256 threads, but those of 16-bit elements need registers for
+       twice as many numbers. */
+    const uint64_t most =
+        (item == 2 ? GR_NORMALIZE_MAX_THREADS : GR_NORMALIZE_MAX_THREADS / 2) * GR_NORMALIZE_VECTORS;
+    if (vectors > most)
+        found.vectors = GR_NORMALIZE_MAX_VECTORS;
     while (found.threads < GR_NORMALIZE_MAX_THREADS && found.threads * found.vectors < vectors)
         found.threads *= 2;
     found.tiles = gr_ceil_div(vectors, (uint64_t)found.threads * found.vectors);
+    found.tiled = found.tiles > 1 || (item == 2 && found.vectors == GR_NORMALIZE_MAX_VECTORS);
     return found;
 }
 
@@ -47,7 +53,7 @@ static void name_kernel(const gr_normalize *self, const division *of, bool clust
     const char vectors[] = {(char)('0' + of->vectors), '\0'};
     step->kernel.owner = name;
     GR_KERNEL_NAME(step->kernel.file, clusters ? "cluster_" : "", name);
-    if (of->tiles > 1)
+    if (of->tiled)
         GR_KERNEL_NAME(step->kernel.entry, clusters ? "cluster_" : "tiles_", name, "_", dtype);
     else
         GR_KERNEL_NAME(step->kernel.entry, "row_", name, "_", dtype, "_v", vectors);
@@ -59,6 +65,9 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     const division of = divide(self);
     const bool clusters = of.tiles > 1 && device->backend->info.caps.clusters;
     const uint64_t rows = self->lines * self->inner;
+    /* Five eighths of the blocks that a device holds at once: more and fewer take longer on an H200. */
+    const uint64_t ahead =
+        (uint64_t)gr_reference_device.multiprocessors * GR_NORMALIZE_SM_THREADS / of.threads * 5 / 8;
     const gr_normalize_params params = {
         .rows = rows,
         .length = self->length,
@@ -68,6 +77,7 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         .inner_stride = self->inner_stride / item,
         .eps = self->eps,
         .lanes = (uint32_t)gr_min(of.tiles, GR_NORMALIZE_LANES),
+        .ahead = (uint32_t)(ahead / (clusters ? gr_min(of.tiles, GR_NORMALIZE_LANES) : 1)),
     };
     const uint32_t in = gr_program_input(program, 0);
     const uint32_t out =

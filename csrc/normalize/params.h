@@ -9,9 +9,9 @@ enum {
     GR_NORMALIZE_MIN_THREADS = 4,    /* per row: lanes of a warp, of which several may have a row each */
     GR_NORMALIZE_MAX_THREADS = 512,  /* per row, or per tile of a long row */
     GR_NORMALIZE_ROW_BLOCK = 128,    /* threads of a block in which a warp has one row or several */
-    GR_NORMALIZE_VECTORS = 2,        /* 16-byte vectors per thread, unless a row needs more */
-    GR_NORMALIZE_MAX_VECTORS = 8,    /* max. vectors per thread: 32 registers of float32 elements */
-    GR_NORMALIZE_MAX_VECTORS_16 = 4, /* the same for 16-bit dtypes, which registers hold as float32 */
+    GR_NORMALIZE_VECTORS = 4,        /* 16-byte vectors per thread, unless a row needs more */
+    GR_NORMALIZE_MAX_VECTORS = 8,    /* max. vectors per thread; 4 of 16-bit elements are as many registers */
+    GR_NORMALIZE_SM_THREADS = 1024,  /* resident threads of a multiprocessor, by the registers of a kernel */
     GR_NORMALIZE_LANES = 8,          /* max. partial results of a long row: blocks of a portable cluster */
     GR_NORMALIZE_MAX_GRID = 1 << 30, /* max. blocks; further rows are handled in turn */
 };
@@ -27,7 +27,7 @@ typedef struct gr_normalize_params {
     int64_t line_stride, along_stride, inner_stride; /* in elements */
     double eps;
     uint32_t lanes; /* partial results of a long row: tile t belongs to lane t % lanes */
-    uint32_t reserved;
+    uint32_t ahead; /* rows from one that a block has to one that it prefetches */
 } gr_normalize_params;
 
 #endif

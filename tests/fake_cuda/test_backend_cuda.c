@@ -547,6 +547,11 @@ static void test_remarks(void) {
     gr_enable_remarks(text);
     CHECK(strcmp(text, "//\n.version 9.0\n.target sm_90\n\t   griddepcontrol.wait;\n\t// end inline asm\n"
                        "\t   griddepcontrol.launch_dependents;\n.target sm_75\n") == 0);
+    char convert[] = "//\n.target sm_75\n\t// griddepcontrol.wait;\n\t// cvt.rn.f16x2.f32 %r2, %f1, %f2;\n";
+    gr_enable_remarks(convert);
+    CHECK(strcmp(convert,
+                 "//\n.target sm_90\n\t   griddepcontrol.wait;\n\t   cvt.rn.f16x2.f32 %r2, %f1, %f2;\n") ==
+          0);
     char plain[] = "//\n.target sm_75\n\t// end inline asm\n";
     gr_enable_remarks(plain);
     CHECK(strcmp(plain, "//\n.target sm_75\n\t// end inline asm\n") == 0);

@@ -32,6 +32,7 @@ LENGTHS = [
     TILE + 1,
     3 * TILE - 5,
     8 * TILE + 3,
+    17 * TILE + 11,
 ]
 EPS = {"rms_norm": 1e-6, "layer_norm": 1e-5}
 
@@ -135,6 +136,18 @@ def test_batch(name, dtype, device):
         for first, end in ((0, 1), (8, 9), (3, 6), (1, 9)):
             assert_same_bits(function(rows[first:end]), whole[first:end])
         assert_same_bits(function(rows[::-1].copy())[::-1], whole)
+
+
+@every_function
+def test_more_rows_than_blocks(name, device):
+    """A block has rows in turn, aligned and not."""
+    for length, count in ((4, 40_000), (3, 40_000), (300, 2500)):
+        rows = draw((count, length), np.float32, length)
+        whole = getattr(gpureduce, name)(rows, device=device)
+        for first in (0, count // 2, count - 9):
+            part = getattr(gpureduce, name)(rows[first : first + 9], device=device)
+            assert_same_bits(whole[first : first + 9], part)
+        assert_close(whole, reference(name, rows), rows.dtype, 64.0 if name[0] == "l" else None)
 
 
 @every_function

@@ -308,10 +308,12 @@ def test_remarks_become_instructions_for_later_devices(support):
     text = (
         b".version 9.0\n.target sm_75\n\t// begin inline asm\n\t// griddepcontrol.launch_dependents;\n"
         b"\t// griddepcontrol.wait;\n\t// end inline asm\n\tld.global.u32 %r1, [%rd1]; // griddepcontrol\n"
+        b"\tmov.b32 %r2, %r1;\n\t// cvt.rn.bf16x2.f32 %r2, %f1, %f2;\n"
     )
     assert kernels.with_instructions(text) == (
         b".version 9.0\n.target sm_90\n\t// begin inline asm\n\tgriddepcontrol.launch_dependents;\n"
         b"\tgriddepcontrol.wait;\n\t// end inline asm\n\tld.global.u32 %r1, [%rd1]; // griddepcontrol\n"
+        b"\tmov.b32 %r2, %r1;\n\tcvt.rn.bf16x2.f32 %r2, %f1, %f2;\n"
     )
 
 

@@ -17,8 +17,10 @@ template <class Acc> class RowReducer {
     explicit __device__ RowReducer(Shared *shared) : shared(shared), slot(0) {
     }
     template <class F> __device__ Acc reduce(Acc x, F combine) {
-        x = butterfly(x, blockDim.x, combine);
-        if (blockDim.x <= 32)
+        if (blockDim.x < 32)
+            return butterfly<16>(x, blockDim.x, combine);
+        x = butterfly<16>(x, 32, combine);
+        if (blockDim.x == 32)
             return x;
         // A slot is written again after the barrier of the other one, when all threads have read it.
         const unsigned count = blockDim.x / 32;
@@ -27,7 +29,7 @@ template <class Acc> class RowReducer {
         __syncthreads();
         x = shared->warps[slot][threadIdx.x % count];
         slot ^= 1;
-        return butterfly(x, count, combine);
+        return butterfly<GR_NORMALIZE_MAX_THREADS / 64>(x, count, combine);
     }
     __device__ Acc sum(Acc x) {
         return reduce(x, [](Acc a, Acc b) { return a + b; });
@@ -41,9 +43,10 @@ template <class Acc> class RowReducer {
     Shared *shared;
     unsigned slot;
 
-    template <class F> static __device__ Acc butterfly(Acc x, unsigned lanes, F combine) {
+    // Of the threads of a warp, each `lanes` of them by themselves, at most twice FIRST.
+    template <unsigned FIRST, class F> static __device__ Acc butterfly(Acc x, unsigned lanes, F combine) {
 #pragma unroll
-        for (unsigned offset = 16; offset > 0; offset /= 2)
+        for (unsigned offset = FIRST; offset > 0; offset /= 2)
             if (offset < lanes)
                 x = combine(x, __shfl_xor_sync(0xffffffffu, x, offset));
         return x;

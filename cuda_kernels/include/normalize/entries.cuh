@@ -9,23 +9,21 @@ using namespace gr::normalize;
     GR_ENTRY((GR_NORMALIZE_MAX_THREADS, 2), row_##op##_##dtype##_v##vectors, gr_normalize_params,            \
              rows<Op, In, vectors>)
 // The numbers of vectors per thread are GR_NORMALIZE_VECTORS and GR_NORMALIZE_MAX_VECTORS, as the planner
-// names them.
+// names them; rows of one tile of 16-bit elements have the former alone.
 #define GR_TILES_ENTRY(prefix, cluster, op, Op, dtype, In, vectors)                                          \
     GR_ENTRY((GR_NORMALIZE_MAX_THREADS, 2), prefix##_##op##_##dtype, gr_normalize_params,                    \
              row_tiles<Op, In, vectors, cluster>)
 #define GR_TILES_ENTRIES(prefix, cluster, op, Op)                                                            \
     GR_TILES_ENTRY(prefix, cluster, op, Op, f32, float, GR_NORMALIZE_MAX_VECTORS)                            \
     GR_TILES_ENTRY(prefix, cluster, op, Op, f64, double, GR_NORMALIZE_MAX_VECTORS)                           \
-    GR_TILES_ENTRY(prefix, cluster, op, Op, f16, gr_f16, GR_NORMALIZE_MAX_VECTORS_16)                        \
-    GR_TILES_ENTRY(prefix, cluster, op, Op, bf16, gr_bf16, GR_NORMALIZE_MAX_VECTORS_16)
+    GR_TILES_ENTRY(prefix, cluster, op, Op, f16, gr_f16, GR_NORMALIZE_MAX_VECTORS)                           \
+    GR_TILES_ENTRY(prefix, cluster, op, Op, bf16, gr_bf16, GR_NORMALIZE_MAX_VECTORS)
 
 #define GR_NORMALIZE_ENTRIES(op, Op)                                                                         \
-    GR_ROW_ENTRY(op, Op, f32, float, 2)                                                                      \
+    GR_ROW_ENTRY(op, Op, f32, float, 4)                                                                      \
     GR_ROW_ENTRY(op, Op, f32, float, 8)                                                                      \
-    GR_ROW_ENTRY(op, Op, f64, double, 2)                                                                     \
+    GR_ROW_ENTRY(op, Op, f64, double, 4)                                                                     \
     GR_ROW_ENTRY(op, Op, f64, double, 8)                                                                     \
-    GR_ROW_ENTRY(op, Op, f16, gr_f16, 2)                                                                     \
     GR_ROW_ENTRY(op, Op, f16, gr_f16, 4)                                                                     \
-    GR_ROW_ENTRY(op, Op, bf16, gr_bf16, 2)                                                                   \
     GR_ROW_ENTRY(op, Op, bf16, gr_bf16, 4)                                                                   \
     GR_TILES_ENTRIES(tiles, false, op, Op)

@@ -23,6 +23,19 @@ inline __device__ float exp_of(float x) {
     // Two factors, as 2^k may be subnormal: only the second product rounds.
     return y * __int_as_float((__float_as_int(shifted) + 127 + 64) << 23) * 5.42101086e-20f;
 }
+// The exponential of x <= 0, or NaN, with a relative error of at most 2^-17, for results of 16 bits. Results
+// below 2^-125 are 0. exp(x) = 2^(k + f), |f| <= 1/2; the polynomial of 2^f is exact for f = 0.
+inline __device__ float exp_of_16_bits(float x) {
+    const float shifted = __fmaf_rn(x, 1.44269504f, 12582912.0f + 127.0f); // the last bits are k + 127
+    const float f = __fmaf_rn(x, 1.44269504f, (12582912.0f + 127.0f) - shifted);
+    float y = 9.582807e-3f;
+    y = __fmaf_rn(y, f, 5.5906426e-2f);
+    y = __fmaf_rn(y, f, 2.4024099e-1f);
+    y = __fmaf_rn(y, f, 6.931242e-1f);
+    y = __fmaf_rn(y, f, 1.0f);
+    y = y * __int_as_float(__float_as_int(shifted) << 23);
+    return x < -86.6f ? 0.0f : y; // a NaN stays
+}
 // The same for float64, by the series of the exponential.
 inline __device__ double exp_of(double x) {
     x = x < -746.0 ? -746.0 : x;
@@ -45,6 +58,22 @@ inline __device__ double exp_of(double x) {
     y = __fma_rn(y, r, 1.0);
     y = __fma_rn(y, r, 1.0);
     return y * __hiloint2double((__double2loint(shifted) + 1023 + 512) << 20, 0) * 7.458340731200207e-155;
+}
+
+// The exponential for elements of type In.
+template <class In, class Acc> __device__ Acc exp_for(Acc x) {
+    if constexpr (sizeof(In) == 2)
+        return exp_of_16_bits(x);
+    else
+        return exp_of(x);
+}
+
+// A product added to a sum, rounded once.
+inline __device__ float multiply_add(float a, float b, float c) {
+    return __fmaf_rn(a, b, c);
+}
+inline __device__ double multiply_add(double a, double b, double c) {
+    return __fma_rn(a, b, c);
 }
 
 // The larger number; the other one, if one is NaN.

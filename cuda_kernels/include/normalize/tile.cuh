@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "common/element_types.cuh"
 #include "common/vec16.cuh"
@@ -15,6 +16,7 @@ using namespace gr::common;
 
 template <class In> struct AccumulateIn { using type = float; };
 template <> struct AccumulateIn<double> { using type = double; };
+template <class In> using AccumulatorOf = typename AccumulateIn<In>::type;
 
 inline __device__ float to_acc(float x) {
     return x;
@@ -37,23 +39,52 @@ template <> inline __device__ gr_f16 from_acc(float x) {
 template <> inline __device__ gr_bf16 from_acc(float x) {
     return __float2bfloat16_rn(x);
 }
+// Two elements as a word, rounded to nearest even. One instruction does it from compute capability 8.0 on.
+// The kernels for all devices have it as a comment, which is an instruction from 9.0 on: see common/pdl.cuh.
+#if __CUDA_ARCH__ >= 900
+#define GR_CONVERT_TWO(instruction) instruction " %0, %1, %2;"
+#else
+#define GR_CONVERT_TWO(instruction) "mov.b32 %0, %3;\n\t// " instruction " %0, %1, %2;"
+#endif
+
+// The upper 16 bits are x as bfloat16. Arithmetic returns one NaN, which as an integer is larger than
+// infinity.
+inline __device__ uint32_t round_to_bf16(float x) {
+    const uint32_t bits = min(__float_as_int(x), 0x7fff0000);
+    return bits + 0x7fff + ((bits & 0x10000) >> 16);
+}
+template <class In> __device__ uint32_t pack_two(float low, float high) {
+    uint32_t both;
+    if constexpr (std::is_same<In, gr_bf16>::value) {
+        const uint32_t rounded = __byte_perm(round_to_bf16(low), round_to_bf16(high), 0x7632);
+        asm(GR_CONVERT_TWO("cvt.rn.bf16x2.f32") : "=r"(both) : "f"(high), "f"(low), "r"(rounded));
+    } else {
+        const __half2 pair = __floats2half2_rn(low, high);
+        const uint32_t rounded = *reinterpret_cast<const uint32_t *>(&pair);
+        asm(GR_CONVERT_TWO("cvt.rn.f16x2.f32") : "=r"(both) : "f"(high), "f"(low), "r"(rounded));
+    }
+    return both;
+}
+
+// Stores 16 bytes that no other kernel is expected to read soon (st.global.cs: evict first).
+template <class In> __device__ void store_vec16(Vec16<In> *to, const Vec16<In> &x) {
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x.words[0]), "r"(x.words[1]),
+                 "r"(x.words[2]), "r"(x.words[3])
+                 : "memory");
+}
 
 // Elements of a row or of a vector of weights, from an address on.
 template <class In> struct Line {
     In *first;
     int64_t stride; // in elements
 
-    // Whether vectors of 16 bytes can be read.
-    __device__ bool is_aligned() const {
-        return stride == 1 && reinterpret_cast<uint64_t>(first) % 16 == 0;
-    }
     __device__ Line from(uint64_t index) const {
         return {first + int64_t(index) * stride, stride};
     }
 };
 
 template <class In, unsigned VECTORS> struct Tile {
-    using Acc = typename AccumulateIn<In>::type;
+    using Acc = AccumulatorOf<In>;
     static constexpr unsigned LENGTH = 16 / sizeof(In), COUNT = VECTORS * LENGTH;
 
     static __device__ unsigned index(unsigned i) {
@@ -100,7 +131,6 @@ template <class In, unsigned VECTORS> struct Tile {
             raw[v] = all.chunk;
         }
     }
-
     template <unsigned N>
     static __device__ void store(const Vec16<In> (&raw)[N], unsigned from_vector, Line<In> line,
                                  unsigned count, bool aligned) {
@@ -109,7 +139,7 @@ template <class In, unsigned VECTORS> struct Tile {
             for (unsigned v = 0; v < N; ++v) {
                 const unsigned at = index((from_vector + v) * LENGTH);
                 if (at < count)
-                    *reinterpret_cast<Vec16<In> *>(line.first + at) = raw[v];
+                    store_vec16(reinterpret_cast<Vec16<In> *>(line.first + at), raw[v]);
             }
             return;
         }
@@ -125,14 +155,26 @@ template <class In, unsigned VECTORS> struct Tile {
     }
 
     static __device__ Acc element(const Vec16<In> *raw, unsigned i) {
+        if constexpr (std::is_same<In, gr_bf16>::value) {
+            const uint32_t word = raw[i / LENGTH].word(i % LENGTH / 2);
+            return __uint_as_float(i % 2 == 0 ? word << 16 : word & 0xffff0000);
+        }
         return to_acc(raw[i / LENGTH].at(i % LENGTH));
     }
     static __device__ Vec16<In> pack(const Acc *x) {
-        Vec16Elements<In> all;
+        if constexpr (sizeof(In) == 2) {
+            Vec16<In> chunk;
 #pragma unroll
-        for (unsigned e = 0; e < LENGTH; ++e)
-            all.element[e] = from_acc<In>(x[e]);
-        return all.chunk;
+            for (unsigned i = 0; i < 4; ++i)
+                chunk.set_word(i, pack_two<In>(x[2 * i], x[2 * i + 1]));
+            return chunk;
+        } else {
+            Vec16Elements<In> all;
+#pragma unroll
+            for (unsigned e = 0; e < LENGTH; ++e)
+                all.element[e] = x[e];
+            return all.chunk;
+        }
     }
 };
 
