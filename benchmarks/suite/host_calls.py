@@ -118,7 +118,17 @@ CALLS = {
     "ops.softmax(x, 1)": "torch.softmax(x, 1)",
     "ops.rms_norm(x, v)": "torch.nn.functional.rms_norm(x, (256,), v)",
     "ops.layer_norm(x, v, v)": "torch.nn.functional.layer_norm(x, (256,), v, v)",
-    "ops.segment_reduce(x, 'sum', offsets=o)": "torch.segment_reduce(x, 'sum', offsets=o, axis=0)",
+    "ops.nansum(x, 1)": "torch.nansum(x, 1)",
+    "ops.logsumexp(x, 1)": "torch.logsumexp(x, 1)",
+    "ops.norm(x, 1)": "torch.linalg.vector_norm(x, dim=1)",
+    "ops.var(x, 1)": "torch.var(x, 1)",
+    "ops.median(x, 1)": "torch.median(x, 1)",
+    "ops.cumsum(x, 1)": "torch.cumsum(x, 1)",
+    "ops.topk(x, 8)": "torch.topk(x, 8)",
+    "ops.sort(x)": "torch.sort(x)",
+    "ops.segment_reduce(x, 'sum', offsets=o, unsafe=True)": (
+        "torch.segment_reduce(x, 'sum', offsets=o, axis=0, unsafe=True)"
+    ),
     "ops.index_add(z, 0, g, x)": "torch.index_add(z, 0, g, x)",
     "ops.sum(r, 1)": "torch.sum(r, 1)",
     "ops.mean(r, 1)": "torch.mean(r, 1)",

@@ -7,13 +7,15 @@ and no argument is of a subclass of `torch.Tensor` except parameters. Otherwise 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from gpureduce import _core
 from gpureduce._torch import torch
 
 Function = Callable[..., torch.Tensor]
+_KNOWN = ("exact", "residual")  # keyword-only parameters of public functions that the core knows
 
 
 _Guards = tuple[tuple[Any, str | None, Any], ...]
@@ -70,12 +72,14 @@ def core_call(
     recorded: Function | None = None,
     exact: bool = False,
     guarded: bool = True,
+    named: tuple[str, ...] = (),
 ) -> Function | None:
     """Return the core's function of tensors for these parameters; None if it cannot be used.
 
     `dtypes` maps dtypes of the core's results to those of tensors. `recorded` is called, with the same
-    arguments, if autograd has to record the call. The function returns NotImplemented, before any work, for
-    calls that need the operator. Without guards the caller knows that the state is plain.
+    arguments, if autograd has to record the call; it may return NotImplemented. The function returns
+    NotImplemented, before any work, for calls that need the operator. Without guards the caller knows that
+    the state is plain.
     """
     if _guards is None or not torch.cuda.is_available():
         return None
@@ -86,7 +90,7 @@ def core_call(
         recorded,
         dict(dtypes),
     )
-    return _core.fast_path(op, parameters, (), None, 0, exact, rules)
+    return _core.fast_path(op, parameters, named, None, 0, exact, rules)
 
 
 def direct(operator: Function, core: Function | None) -> Function:
@@ -102,3 +106,35 @@ def direct(operator: Function, core: Function | None) -> Function:
         return operator(*inputs)
 
     return call
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def shortcut(op: str, dtypes: Mapping[str, torch.dtype]) -> Callable[[_F], _F]:
+    """Let the core take calls of a public function; in Python it checks arguments and calls its operator.
+
+    Parameters that the core does not know are keyword-only, and leave the call to Python if they are given,
+    as does a call that autograd records.
+    """
+
+    def decorated(function: _F) -> _F:
+        code = function.__code__
+        count, names = code.co_argcount, code.co_varnames
+        named = names[count : count + code.co_kwonlyargcount]
+        known = tuple([name for name in named if name in _KNOWN])
+        core = core_call(op, names[:count], dtypes, named=known)
+        if core is None:
+            return function
+
+        @functools.wraps(function)
+        def core_or_python(*args: Any, **options: Any) -> Any:
+            if not torch.compiler.is_compiling():
+                result = core(*args, **options)
+                if result is not NotImplemented:
+                    return result
+            return function(*args, **options)
+
+        return cast(_F, core_or_python)
+
+    return decorated

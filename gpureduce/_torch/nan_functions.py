@@ -5,8 +5,11 @@ from __future__ import annotations
 from gpureduce._torch import torch
 from gpureduce._torch.arguments import Axis, reduced
 from gpureduce._torch.catalogue import reductions
+from gpureduce._torch.direct import shortcut
+from gpureduce._torch.kernels import BY_NAME
 
 
+@shortcut("nansum", BY_NAME)
 def nansum(
     a: torch.Tensor,
     axis: Axis = None,
@@ -46,6 +49,7 @@ def nansum(
     return reduced(reductions["nansum"], a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("nanprod", BY_NAME)
 def nanprod(
     a: torch.Tensor,
     axis: Axis = None,
@@ -81,6 +85,7 @@ def nanprod(
     return reduced(reductions["nanprod"], a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("nanmean", BY_NAME)
 def nanmean(
     a: torch.Tensor,
     axis: Axis = None,
@@ -120,6 +125,7 @@ def nanmean(
     return reduced(reductions["nanmean"], a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("nanmax", BY_NAME)
 def nanmax(
     a: torch.Tensor,
     axis: Axis = None,
@@ -159,6 +165,7 @@ def nanmax(
     return reduced(reductions["nanmax"], a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("nanmin", BY_NAME)
 def nanmin(
     a: torch.Tensor,
     axis: Axis = None,
@@ -198,6 +205,7 @@ def nanmin(
     return reduced(reductions["nanmin"], a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("nanmax", BY_NAME)
 def fmax(
     a: torch.Tensor,
     axis: Axis = None,
@@ -237,6 +245,7 @@ def fmax(
     return reduced(reductions["fmax"], a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("nanmin", BY_NAME)
 def fmin(
     a: torch.Tensor,
     axis: Axis = None,
@@ -276,6 +285,7 @@ def fmin(
     return reduced(reductions["fmin"], a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("nanargmax", BY_NAME)
 def nanargmax(
     a: torch.Tensor,
     axis: int | None = None,
@@ -315,6 +325,7 @@ def nanargmax(
     return reduced(reductions["nanargmax"], a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("nanargmin", BY_NAME)
 def nanargmin(
     a: torch.Tensor,
     axis: int | None = None,

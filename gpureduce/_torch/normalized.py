@@ -6,9 +6,12 @@ from typing import Any
 
 from gpureduce._rules import arguments as rules
 from gpureduce._torch import operators, torch
+from gpureduce._torch.direct import shortcut
+from gpureduce._torch.kernels import BY_NAME
 from gpureduce._torch.scatter import check_tensor
 
 
+@shortcut("softmax", BY_NAME)
 def softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
     """Return the softmax along an axis.
 
@@ -37,6 +40,7 @@ def softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
     return operators.softmax(a, rules.integer(axis, "axis"))
 
 
+@shortcut("log_softmax", BY_NAME)
 def log_softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
     """Return the logarithm of the softmax along an axis.
 
@@ -59,6 +63,7 @@ def log_softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
     return operators.log_softmax(a, rules.integer(axis, "axis"))
 
 
+@shortcut("rms_norm", BY_NAME)
 def rms_norm(
     a: torch.Tensor,
     weight: torch.Tensor | None = None,
@@ -106,6 +111,7 @@ def rms_norm(
     return operators.add_rms_norm(a, residual, weight, eps)
 
 
+@shortcut("layer_norm", BY_NAME)
 def layer_norm(
     a: torch.Tensor, weight: torch.Tensor | None = None, bias: torch.Tensor | None = None, eps: float = 1e-5
 ) -> torch.Tensor:

@@ -194,6 +194,8 @@ def _direct(
             return cuda(*inputs) if result is NotImplemented else result
 
         def recorded(*inputs):
+            if not inputs[0].is_cuda:
+                return NotImplemented
             return apply(*inputs, *defaults[len(inputs) :], plain)
 
     function = core_call(core.op, core.parameters, core.dtypes, recorded, core.exact)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from gpureduce._torch import operators, torch
 from gpureduce._torch.arguments import check_text, integers
+from gpureduce._torch.direct import shortcut
+from gpureduce._torch.kernels import BY_NAME
 from gpureduce._torch.scatter import check_tensor
 
 
+@shortcut("dot", BY_NAME)
 def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return the dot product of two vectors.
 
@@ -30,6 +33,7 @@ def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return operators.dot(a, b)
 
 
+@shortcut("matmul", BY_NAME)
 def matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
     """Return the matrix product of two tensors.
 

@@ -12,7 +12,9 @@ from gpureduce._rules import dtypes
 from gpureduce._torch import operators, torch
 from gpureduce._torch.arguments import Axis, reduced
 from gpureduce._torch.catalogue import reductions
+from gpureduce._torch.direct import shortcut
 from gpureduce._torch.kernels import BY_NAME, NAMES, is_whole
+from gpureduce._torch.operators import SUMS
 from gpureduce._torch.scatter import check_tensor
 
 Dtype: TypeAlias = "torch.dtype | DTypeLike"
@@ -53,6 +55,7 @@ def _chosen(name: str, a: Any, exact: Any) -> Callable[..., torch.Tensor]:
     return operators.exact_sum if name == "sum" else reductions["exact_mean"]
 
 
+@shortcut("sum", SUMS)
 def sum(
     a: torch.Tensor,
     axis: Axis = None,
@@ -102,6 +105,7 @@ def sum(
     return reduced(_chosen("sum", a, exact), a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("prod", SUMS)
 def prod(
     a: torch.Tensor,
     axis: Axis = None,
@@ -146,6 +150,7 @@ def prod(
     return reduced(operators.prod, a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("mean", BY_NAME)
 def mean(
     a: torch.Tensor,
     axis: Axis = None,
@@ -197,6 +202,7 @@ def mean(
     return reduced(_chosen("mean", a, exact), a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("max", BY_NAME)
 def max(
     a: torch.Tensor,
     axis: Axis = None,
@@ -237,6 +243,7 @@ def max(
     return reduced(operators.max, a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("min", BY_NAME)
 def min(
     a: torch.Tensor,
     axis: Axis = None,

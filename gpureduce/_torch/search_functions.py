@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from gpureduce._torch import operators, torch
 from gpureduce._torch.arguments import Axis, reduced
+from gpureduce._torch.direct import shortcut
+from gpureduce._torch.kernels import BY_NAME
 
 
+@shortcut("argmax", BY_NAME)
 def argmax(
     a: torch.Tensor,
     axis: int | None = None,
@@ -47,6 +50,7 @@ def argmax(
     return reduced(operators.argmax, a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("argmin", BY_NAME)
 def argmin(
     a: torch.Tensor,
     axis: int | None = None,
@@ -88,6 +92,7 @@ def argmin(
     return reduced(operators.argmin, a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("all", BY_NAME)
 def all(
     a: torch.Tensor,
     axis: Axis = None,
@@ -123,6 +128,7 @@ def all(
     return reduced(operators.all, a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("any", BY_NAME)
 def any(
     a: torch.Tensor,
     axis: Axis = None,
@@ -158,6 +164,7 @@ def any(
     return reduced(operators.any, a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("count_nonzero", BY_NAME)
 def count_nonzero(
     a: torch.Tensor,
     axis: Axis = None,
@@ -193,6 +200,7 @@ def count_nonzero(
     return reduced(operators.count_nonzero, a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("bitwise_and", BY_NAME)
 def bitwise_and(
     a: torch.Tensor,
     axis: Axis = None,
@@ -231,6 +239,7 @@ def bitwise_and(
     return reduced(operators.bitwise_and, a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("bitwise_or", BY_NAME)
 def bitwise_or(
     a: torch.Tensor,
     axis: Axis = None,
@@ -265,6 +274,7 @@ def bitwise_or(
     return reduced(operators.bitwise_or, a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("bitwise_xor", BY_NAME)
 def bitwise_xor(
     a: torch.Tensor,
     axis: Axis = None,

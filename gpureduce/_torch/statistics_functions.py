@@ -12,7 +12,8 @@ from gpureduce._torch import torch
 from gpureduce._torch.arguments import Axis, number, one_of, reduced
 from gpureduce._torch.catalogue import moments as moments_operator
 from gpureduce._torch.catalogue import reductions
-from gpureduce._torch.kernels import axes_of
+from gpureduce._torch.direct import shortcut
+from gpureduce._torch.kernels import BY_NAME, axes_of
 
 
 def var(
@@ -229,6 +230,7 @@ def norm(
     return reduced(reductions["norm"], a, axis, keepdims, dim, keepdim, number(ord, "ord"))
 
 
+@shortcut("logsumexp", BY_NAME)
 def logsumexp(
     a: torch.Tensor,
     axis: Axis = None,
@@ -268,6 +270,7 @@ def logsumexp(
     return reduced(reductions["logsumexp"], a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("median", BY_NAME)
 def median(
     a: torch.Tensor,
     axis: Axis = None,
@@ -307,6 +310,7 @@ def median(
     return reduced(reductions["median"], a, axis, keepdims, dim, keepdim)
 
 
+@shortcut("nanmedian", BY_NAME)
 def nanmedian(
     a: torch.Tensor,
     axis: Axis = None,

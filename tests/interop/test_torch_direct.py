@@ -110,6 +110,14 @@ def test_gradients(name):
     assert torch.autograd.gradcheck(lambda r: function(r, 1), x.requires_grad_())
 
 
+def test_host_tensors_have_gradients_beside_a_gpu():
+    for name in ("sum", "max"):
+        x = elements(torch.float64, (3, 4)).cpu().requires_grad_()
+        assert torch.autograd.gradcheck(lambda r, name=name: getattr(gpureduce.torch, name)(r, 1), x)
+    x, y = (elements(torch.float64, shape).cpu().requires_grad_() for shape in ((3, 4), (4, 2)))
+    assert torch.autograd.gradcheck(gpureduce.torch.matmul, (x, y))
+
+
 def test_gradients_of_pairs():
     x, y = elements(torch.float64, (6, 7)).requires_grad_(), elements(torch.float64, (7, 5))
     assert torch.autograd.gradcheck(gpureduce.torch.matmul, (x, y.requires_grad_()))
