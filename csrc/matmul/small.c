@@ -18,6 +18,7 @@ enum {
     MAX_PARTS = 64,
     SHORT_K = 64,            /* k up to which C is most of the memory */
     SHORTEST_K = 16,         /* k up to which other kernels take less time */
+    SPLIT_K = 1024,          /* k from which on float32 is split into enough parts */
     LONG_K = 8192,           /* k from which on a tile that is not split takes longer than to read A again */
     SMALL_WEIGHTS = 1 << 14, /* elements of B up to which A is read again for each tile of columns */
     SMALL_COLUMNS = 128,
@@ -43,8 +44,10 @@ bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) 
 
 bool gr_matmul_prefers_ieee(const gr_matmul *self) {
     const uint64_t n = self->n, k = self->k;
-    return self->dtype == GR_DTYPE_f32 && self->precision == GR_PRECISION_TF32 && self->variant == NULL &&
-           (k <= NARROW || (n <= NARROW && (is_unaligned(self) || k >= LONG_K)) || n * k <= SMALL_WEIGHTS);
+    if (self->dtype != GR_DTYPE_f32 || self->precision != GR_PRECISION_TF32 || self->variant != NULL)
+        return false;
+    return k <= NARROW || (k <= TILE_K && n * k <= SMALL_WEIGHTS) || (n <= WIDE && k >= LONG_K) ||
+           (n <= NARROW && k >= SPLIT_K && is_unaligned(self));
 }
 
 bool gr_matmul_is_shortest(const gr_matmul *self) {

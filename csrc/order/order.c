@@ -113,24 +113,6 @@ static void plan_small(planner *self) {
            gr_min(gr_ceil_div(params.lines, of_block), resident_blocks() * WAVES), &params);
 }
 
-/* Whether a block counts the ranks of all elements of a line, by comparisons with all others, in less time
-   than it looks at their digits. */
-static bool counts_ranks(const gr_order_request *self) {
-    enum { MAX_RANKS = 32, COMPARISONS_PER_BYTE = 300000, COMPARISONS_OF_LONG = 5000000 };
-    const uint64_t item = gr_dtypes[self->dtype].item_bytes, n = self->length;
-    const uint64_t waves = gr_ceil_div(self->lines, gr_reference_device.multiprocessors);
-    return n <= GR_ORDER_COUNTED_LINE && self->ranks <= MAX_RANKS &&
-           waves * n * n * (item > 4 ? 3 : 2) <=
-               (item > 4 ? COMPARISONS_OF_LONG : item * COMPARISONS_PER_BYTE);
-}
-
-/* One launch, in which a block counts the ranks of all elements of a line. */
-static void plan_counted(planner *self) {
-    gr_order_params params = self->params;
-    params.flags |= self->top ? GR_ORDER_TOPK | GR_ORDER_SORTED_OUTPUT : 0;
-    launch(self, "small", "counted", gr_min(params.lines, resident_blocks() * WAVES), &params);
-}
-
 /* One launch, in which a block selects from a line. */
 static void plan_rows(planner *self) {
     gr_order_params params = self->params;
@@ -327,11 +309,6 @@ static void plan_topk(planner *self) {
         plan_small(self);
         return;
     }
-    if (of->sorted && counts_ranks(of)) {
-        self->at.indices = out.indices;
-        plan_counted(self);
-        return;
-    }
     const bool whole = sorts_whole_lines(of);
     const uint32_t times = sort_passes(whole ? of->length : of->k, self->item);
     element_buffers other = {0};
@@ -403,8 +380,6 @@ static void plan_select(planner *self) {
                                          (size_t)(of->lines * of->ranks) * self->item);
     if (of->length <= GR_ORDER_WARP_TILE)
         plan_small(self);
-    else if (counts_ranks(of))
-        plan_counted(self);
     else if (selects_by_block(of))
         plan_rows(self);
     else

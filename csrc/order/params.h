@@ -18,7 +18,6 @@ enum {
     GR_ORDER_DIGITS = 256,              /* digit values of the radix sort */
     GR_ORDER_SORT_BLOCKS_PER_SM = 3,    /* blocks of the radix sort that an SM holds at once (occupancy) */
     GR_ORDER_WARP_TILE = 128,           /* max. elements of a line that a warp selects from */
-    GR_ORDER_COUNTED_LINE = 1024,       /* max. elements of a line whose ranks a block counts */
     GR_ORDER_MAX_QUANTILES = 8,         /* max. results interpolated per line in a launch */
 };
 

@@ -21,8 +21,9 @@ enum {
     FEW_ROWS = 1 << 17,      /* rows that one block adds up as fast as all blocks stream them */
     SHORT_ROWS = 1 << 21,    /* rows up to which segments of few rows are not streamed */
     SHORT_SEGMENT = 1 << 12, /* mean rows of such segments */
-    LARGE_BLOCK_ROWS = 1024, /* mean rows of a segment from which blocks are larger */
-    WARP_ROWS = 256,         /* mean rows of a segment for which a warp is enough */
+    LARGE_BLOCK_ROWS = 1024, /* mean rows of a segment from which blocks are larger, where segments are few */
+    WARP_ROWS = 1024,        /* mean rows of a segment for which a warp is enough, where segments are many */
+    FEW_WARP_ROWS = 256,     /* the same where they are few */
 };
 
 /* Blocks that the reference device holds at once. */
@@ -356,7 +357,8 @@ static bool are_short(const gr_segments *self) {
    of a larger array, whose segments may differ in length: they are for the step of lost sums. */
 static void plan_short(const gr_segments *self, const gr_device_caps *caps, gr_program *program) {
     gr_lost_sums_params params = lost_sums_params_of(self);
-    const bool by_block = self->length / self->segments > WARP_ROWS, left = self->length > FEW_ROWS;
+    const bool few = params.results <= resident_blocks(), left = self->length > FEW_ROWS;
+    const bool by_block = self->length / self->segments > (few ? FEW_WARP_ROWS : WARP_ROWS);
     const uint32_t warps = GR_LOST_SUMS_THREADS / 32;
     const uint32_t operands[OPERANDS] = {
         gr_program_input(program, 0), gr_program_input(program, 1),
@@ -369,7 +371,8 @@ static void plan_short(const gr_segments *self, const gr_device_caps *caps, gr_p
     step->grid[0] = (uint32_t)gr_ceil_div(params.results, by_block ? 1 : warps);
     step->shared_bytes = warps * state_bytes_of(self->dtype);
     name_lost_sums(self, "short", caps, step);
-    if (self->length / self->segments > LARGE_BLOCK_ROWS)
+    if (self->length / self->segments > LARGE_BLOCK_ROWS &&
+        params.results <= gr_reference_device.multiprocessors)
         step->block[0] = GR_SHORT_SUMS_THREADS;
     relocate_lost_sums(program, operands);
     if (left) {

@@ -342,9 +342,9 @@ MUTANTS = (
     Mutant(
         "the third double of outliers is lost",
         WINDOW,
-        "ThreeDoubles",
-        "i == 0 ? high : i == 1 ? middle : low",
-        "i == 0 ? high : i == 1 ? middle : 0",
+        "Outliers",
+        "lane == 1 ? middle : low",
+        "lane == 1 ? middle : 0",
         sums("outliers"),
     ),
     Mutant(
@@ -364,11 +364,11 @@ MUTANTS = (
         sums("three_doubles"),
     ),
     Mutant(
-        "a state that outliers have gone to is not looked at",
+        "a state that outliers of a warp have gone to is not looked at",
         WINDOW,
         "Outliers",
-        "return !__syncthreads_or(spilled);",
-        "return __syncthreads_or(spilled) < 2;",
+        " && !__any_sync(0xffffffffu, spilled)",
+        "",
         sums("outliers"),
     ),
     Mutant(

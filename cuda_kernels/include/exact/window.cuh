@@ -206,31 +206,20 @@ template <class V> struct Outliers {
                     add_finite(other.at(i));
         }
     }
-    // The sum of all threads of the block, in thread 0: all of it, or what has not gone to the state. Returns
-    // whether it is all of it.
-    __device__ bool join_block() {
-        __shared__ double sums[32][3];
+    // The sum of the block: of a single warp in thread 0, if three doubles hold it; else in the state.
+    // Returns whether it is in thread 0.
+    __device__ bool join_block(bool alone) {
         join_warp();
-        const unsigned lane = threadIdx.x % 32, warps = blockDim.x / 32;
-        if (warps > 1) {
-            if (lane == 0)
-                for (unsigned i = 0; i < 3; ++i)
-                    sums[threadIdx.x / 32][i] = sum.at(i);
-            __syncthreads();
-            if (threadIdx.x < 32) {
-                sum =
-                    lane < warps ? ThreeDoubles{sums[lane][0], sums[lane][1], sums[lane][2]} : ThreeDoubles{};
-                join_warp();
-            }
-        }
-        return !__syncthreads_or(spilled);
-    }
-    // Puts the sum into the state of the block; for the first warp, after join_block().
-    __device__ void put_sum() {
-        if (threadIdx.x == 0)
-#pragma unroll 1
-            for (unsigned i = 0; i < 3; ++i)
-                put(sum.at(i));
+        if (alone && blockDim.x == 32 && !__any_sync(0xffffffffu, spilled))
+            return true;
+        // A lane for each of the three.
+        const double middle = __shfl_sync(0xffffffffu, sum.middle, 0),
+                     low = __shfl_sync(0xffffffffu, sum.low, 0);
+        const unsigned lane = threadIdx.x % 32;
+        if (lane < 3)
+            put(lane == 0 ? sum.high : lane == 1 ? middle : low);
+        __syncthreads();
+        return false;
     }
 };
 
@@ -467,11 +456,7 @@ __device__ FixedPointSum add_in_window(const BlockElements<In, Pair> &part, Thre
     }
     has_far = false;
     if (sum.flags & OUTLIERS) {
-        has_far = outliers.join_block() && gridDim.y == 1;
-        if (!has_far) {
-            outliers.put_sum();
-            __syncthreads();
-        }
+        has_far = outliers.join_block(gridDim.y == 1);
         far = outliers.sum;
     }
     return sum;

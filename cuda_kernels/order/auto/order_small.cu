@@ -1,4 +1,4 @@
-// Lines of few elements, a block's or less each: an element's rank is how many of its line are before it.
+// Lines of few elements, a warp's or less each: an element's rank is how many of its line are before it.
 #include "order/order.cuh"
 
 using namespace gr::order;
@@ -10,16 +10,9 @@ template <class Key, unsigned each> struct Ranked {
     unsigned rank[each];
     bool there[each];
 
-    __device__ bool has_nan() const {
-        bool nan = false;
-#pragma unroll
-        for (unsigned e = 0; e < each; ++e)
-            nan = nan || (there[e] && key[e] == Keys<Key>::none);
-        return nan;
-    }
-    // `own` are the lanes that share the line; `nans`: other warps have a NaN of it.
+    // `own` are the lanes that share the line.
     __device__ void write(const gr_order_params &p, const Keys<Key> &keys, uint64_t line, unsigned place,
-                          unsigned stride, unsigned own, bool nans = false) const {
+                          unsigned stride, unsigned own) const {
         const unsigned all = 0xffffffffu, lower = (1u << threadIdx.x % 32) - 1;
         if (p.flags & GR_ORDER_TOPK) {
             unsigned before = 0;
@@ -38,8 +31,11 @@ template <class Key, unsigned each> struct Ranked {
             }
             return;
         }
-        nans = nans || (__ballot_sync(all, has_nan()) & own) != 0;
-        const bool spoilt = nans && p.flags & GR_ORDER_PROPAGATE_NAN;
+        bool nan = false;
+#pragma unroll
+        for (unsigned e = 0; e < each; ++e)
+            nan = nan || (there[e] && key[e] == Keys<Key>::none);
+        const bool spoilt = (__ballot_sync(all, nan) & own) != 0 && p.flags & GR_ORDER_PROPAGATE_NAN;
         Key *out = reinterpret_cast<Key *>(p.out) + line * p.rank_count;
 #pragma unroll
         for (unsigned e = 0; e < each; ++e) {
@@ -122,44 +118,6 @@ template <class Key> __device__ void order_few(const gr_order_params &p) {
     }
 }
 
-// Lines of up to GR_ORDER_COUNTED_LINE elements, a block each.
-template <class Key> __device__ void order_counted(const gr_order_params &p) {
-    constexpr unsigned threads = GR_ORDER_THREADS, each = GR_ORDER_COUNTED_LINE / threads;
-    __shared__ Key held[GR_ORDER_COUNTED_LINE];
-    const Keys<Key> keys(p);
-    const unsigned length = unsigned(p.length), t = threadIdx.x;
-    for (uint64_t line = blockIdx.x; line < p.lines; line += gridDim.x) {
-        Ranked<Key, each> found;
-#pragma unroll
-        for (unsigned e = 0; e < each; ++e) {
-            const unsigned i = t + e * threads;
-            found.there[e] = i < length;
-            found.element[e] = i < length ? reinterpret_cast<const Key *>(p.in)[line * length + i] : Key(0);
-            found.key[e] = i < length ? keys.of(found.element[e]) : Keys<Key>::none;
-            held[i] = found.key[e];
-            found.rank[e] = 0;
-        }
-        const bool nans = __syncthreads_or(found.has_nan());
-#pragma unroll
-        for (unsigned part = 0; part < each; ++part) {
-            const unsigned count = min(threads, length - min(length, part * threads));
-#pragma unroll 4
-            for (unsigned i = 0; i < count; ++i) {
-                const Key other = held[part * threads + i];
-#pragma unroll
-                for (unsigned e = 0; e < each; ++e) {
-                    if (e * threads >= length)
-                        continue;
-                    const bool first = part < e || (part == e && i < t); // then equal ones count
-                    found.rank[e] += first ? other <= found.key[e] : other < found.key[e];
-                }
-            }
-        }
-        __syncthreads();
-        found.write(p, keys, line, t, threads, 0xffffffffu, nans);
-    }
-}
-
 #define GR_ORDER_ENTRIES(name, Key)                                                                          \
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS)                                           \
         order_small_##name(const gr_order_params p) {                                                        \
@@ -170,11 +128,6 @@ template <class Key> __device__ void order_counted(const gr_order_params &p) {
         order_few_##name(const gr_order_params p) {                                                          \
         pdl_begin();                                                                                         \
         order_few<Key>(p);                                                                                   \
-    }                                                                                                        \
-    extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS)                                           \
-        order_counted_##name(const gr_order_params p) {                                                      \
-        pdl_begin();                                                                                         \
-        order_counted<Key>(p);                                                                               \
     }
 
 GR_ORDER_ENTRIES(b8, uint8_t)
