@@ -410,6 +410,7 @@ PyObject *py_fast_quantiles(const py_signature *signature, const py_arguments ar
     quantiles_call self = {.order = {.task = GR_ORDER_TASK_SELECT}};
     py_job_init(&self.job, signature->state);
     py_job_use_tensors(&self.job, signature, arguments[PY_NAME_a]);
+    py_job_accept_jax(&self.job);
     const int parsed = parse_arguments(&self, arguments, (py_quantiles)signature->parameter);
     PyObject *result =
         py_job_run_parsed(&self.job, parsed, self.line_ranks != NULL ? median_valid : work, &self);
