@@ -23,6 +23,7 @@ from __future__ import annotations
 from gpureduce._torch import torch  # noqa: F401
 from gpureduce._torch.clip import clip_grad_norm_
 from gpureduce._torch.group_softmax import group_log_softmax, group_softmax
+from gpureduce._torch.histogram_functions import Histogram, histogram
 from gpureduce._torch.invariant import batch_invariant
 from gpureduce._torch.line_functions import (
     Cumulative,
@@ -86,6 +87,7 @@ from gpureduce._torch.statistics_functions import (
 
 __all__ = [
     "Cumulative",
+    "Histogram",
     "Sorted",
     "all",
     "any",
@@ -110,6 +112,7 @@ __all__ = [
     "fmin",
     "group_log_softmax",
     "group_softmax",
+    "histogram",
     "index_add",
     "layer_norm",
     "log_softmax",

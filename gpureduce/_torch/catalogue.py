@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpureduce._torch import batching, derivatives, gradients, kernels, lines, statistics
+from gpureduce._torch import (
+    batching,
+    derivatives,
+    gradients,
+    kernels,
+    lines,
+    normalize,
+    statistics,
+    tangents,
+)
 from gpureduce._torch.operators import REDUCTION, SUMS, Core, Gradient, along, define
 
 _AXIS = (None, None, False)
@@ -198,4 +207,12 @@ moments = define(
     batched=along(1),
     gradient=Gradient(derivatives.keep_elements, derivatives.of_moments, None, defaults=(*_AXIS, 0.0)),
     results="(Tensor mean, Tensor var, Tensor skewness, Tensor kurtosis)",
+)
+exact_dot = define(
+    "exact_dot",
+    "Tensor a, Tensor b",
+    normalize.exact_dot_on_cuda,
+    normalize.exact_dot_on_host,
+    normalize.fake_exact_dot,
+    gradient=Gradient(gradients.keep_pair, gradients.of_dot, tangents.of_dot, (None, None), 2),
 )

@@ -15,7 +15,15 @@ from gpureduce._normalize import functions as normalized
 from gpureduce._reduce import functions
 from gpureduce._rules import arguments as rules
 from gpureduce._torch import torch
-from gpureduce._torch.kernels import NAMES, array_of, axes_of, current_stream, tensor_of, view_of
+from gpureduce._torch.kernels import (
+    NAMES,
+    array_of,
+    axes_of,
+    current_stream,
+    fake_dot,
+    tensor_of,
+    view_of,
+)
 
 Gradients = tuple[torch.Tensor | None, ...]
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -219,6 +227,26 @@ def exact_sum_on_host(a: torch.Tensor, axis: list[int] | None = None, keepdims: 
     with np.errstate(all="ignore"):
         sums = functions.sum(array_of(a), axes_of(axis, a.ndim), exact=True, keepdims=keepdims)
         return tensor_of(sums, a.dtype)
+
+
+def fake_exact_dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return a tensor like the dot product."""
+    _check("exact_dot", a)
+    return fake_dot(a, b)
+
+
+def exact_dot_on_cuda(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Enqueue an exact dot product on the current stream."""
+    out = fake_exact_dot(a, b)
+    functions.dot(a.detach(), b.detach(), exact=True, out=out)
+    return out
+
+
+def exact_dot_on_host(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return an exact dot product by the package's function."""
+    fake_exact_dot(a, b)
+    with np.errstate(all="ignore"):
+        return tensor_of(functions.dot(array_of(a), array_of(b), exact=True), a.dtype)
 
 
 # Gradients

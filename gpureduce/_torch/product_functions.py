@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from gpureduce._torch import operators, torch
+from gpureduce._rules import arguments as rules
+from gpureduce._torch import catalogue, operators, torch
 from gpureduce._torch.arguments import check_text, integers
 from gpureduce._torch.direct import shortcut
-from gpureduce._torch.kernels import BY_NAME
+from gpureduce._torch.kernels import BY_NAME, is_whole
 from gpureduce._torch.scatter import check_tensor
 
 
 @shortcut("dot", BY_NAME)
-def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def dot(a: torch.Tensor, b: torch.Tensor, *, exact: bool = False) -> torch.Tensor:
     """Return the dot product of two vectors.
 
     Parameters
     ----------
     a, b : torch.Tensor
         Vectors of the same length and dtype, on one device. Complex numbers are not conjugated.
+    exact : bool
+        True returns the correctly rounded result, whatever the order of the elements is, of real floats.
 
     Returns
     -------
@@ -30,6 +33,8 @@ def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """
     check_tensor(a, "a")
     check_tensor(b, "b")
+    if rules.flag(exact, "exact") and not is_whole(a.dtype):
+        return catalogue.exact_dot(a, b)
     return operators.dot(a, b)
 
 

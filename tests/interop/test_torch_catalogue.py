@@ -382,3 +382,48 @@ def test_distinct_elements_of_a_size_are_compiled(place):
     compiled = torch.compile(lambda a: public.unique_counts(a, size=3), fullgraph=True, backend="aot_eager")
     a = torch.tensor([5, 2, 5, 7], device=place)
     assert [each.tolist() for each in compiled(a)] == [[2, 5, 7], [1, 2, 1]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_histograms_are_numpys(dtype, place):
+    a = elements((20, 30), dtype, seed=2, nans=True).clamp(-3, 3).to(place)
+    host, weights = a.cpu().numpy(), elements((20, 30), torch.float64, seed=4)
+    for bins, limits in ((7, (-2.0, 1.5)), (1, (0.0, 3.0)), (np.array([-3, -0.5, 0, 0.25, 3]), None)):
+        given = torch.from_numpy(bins).to(dtype).to(place) if isinstance(bins, np.ndarray) else bins
+        got = public.histogram(a, given, limits)
+        wanted = np.histogram(host, bins, limits)
+        assert got.hist.dtype == torch.int64 and got.hist.tolist() == wanted[0].tolist()
+        np.testing.assert_allclose(got.bin_edges.cpu().numpy(), wanted[1], rtol=1e-6, atol=1e-6)
+        got = public.histogram(a, given, limits, weights.to(place))
+        wanted = np.histogram(host, bins, limits, weights=weights.numpy())
+        np.testing.assert_allclose(got.hist.cpu().numpy(), wanted[0], rtol=1e-9, atol=1e-9)
+        got = public.histogram(a, given, limits, density=True)
+        wanted = np.histogram(host, bins, limits, density=True)
+        np.testing.assert_allclose(got.hist.cpu().numpy(), wanted[0], rtol=1e-5)
+    whole = torch.tensor([1.0, 2.0, 1.0, 4.0, 4.0], dtype=dtype, device=place)
+    assert public.histogram(whole, 3).hist.tolist() == [2, 1, 2]
+    assert public.histogram(torch.full((3,), 2.0, device=place), 4).hist.sum().item() == 3
+
+
+def test_histograms_name_wrong_arguments(place):
+    a = torch.ones(3, device=place)
+    for call, error, name in (
+        (lambda: public.histogram(a.int()), TypeError, "a"),
+        (lambda: public.histogram(a[:0]), ValueError, "a"),
+        (lambda: public.histogram(a, 0), ValueError, "bins"),
+        (lambda: public.histogram(a, a[:1]), ValueError, "bins"),
+        (lambda: public.histogram(a, 2, (1.0,)), ValueError, "range"),
+        (lambda: public.histogram(a, a, (0.0, 1.0)), TypeError, "range"),
+        (lambda: public.histogram(a, 2, weights=a[:2]), ValueError, "weights"),
+    ):
+        with pytest.raises(error, match=rf"^{name}: "):
+            call()
+
+
+def test_exact_dot_products(place):
+    a, b = torch.tensor([1e8, 1.0, -1e8], device=place), torch.ones(3, device=place)
+    assert public.dot(a, b, exact=True).item() == 1.0
+    torch.library.opcheck(OPS.exact_dot.default, (a.requires_grad_(), b))
+    assert torch.autograd.gradcheck(
+        lambda x: public.dot(x, x, exact=True), (distinct(place)[0].requires_grad_(),)
+    )
