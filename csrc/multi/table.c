@@ -8,7 +8,8 @@
 
 #include "device/process.h"
 
-enum { MAX_TABLES = 16 }; /* that no graph reads */
+/* Limits of the tables that no graph reads; the last one is kept in any case. */
+enum { MAX_TABLES = 16, MAX_TABLE_BYTES = 8 << 20 };
 
 struct gr_multi_table {
     gr_multi_table *next;
@@ -81,13 +82,17 @@ static gr_multi_table *find(gr_multi_tables *tables, const gr_device *device, co
     return found;
 }
 
-/* Drops the tables behind the first MAX_TABLES that neither a call nor a graph uses. */
+/* Drops the tables behind the limits that neither a call nor a graph uses. */
 static void drop_old(gr_multi_tables *tables) {
-    size_t count = 0;
+    size_t count = 0, bytes = 0;
     for (gr_multi_table **link = &tables->first; *link != NULL;) {
         gr_multi_table *table = *link;
-        count += !table->captured;
-        if (count <= MAX_TABLES || table->captured || table->users > 0) {
+        if (!table->captured) {
+            ++count;
+            bytes += table->bytes;
+        }
+        const bool within = count <= 1 || (count <= MAX_TABLES && bytes <= MAX_TABLE_BYTES);
+        if (within || table->captured || table->users > 0) {
             link = &table->next;
             continue;
         }
