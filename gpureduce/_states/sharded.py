@@ -423,11 +423,15 @@ def _partial(
     where: Any = True,
     offset: Any = 0,
     within: Any = None,
+    labels: Any = None,
+    num_groups: Any = None,
     device: Any = None,
     stream: Any = None,
     as_device: bool = False,
 ) -> State:
     """Return the result of `partial` on several devices."""
+    if labels is not None or num_groups is not None:
+        raise ValueError("labels: not supported with several devices")
     keepdims, as_device = (
         rules.flag(keepdims, "keepdims"),
         as_device is not None and rules.flag(as_device, "as_device"),

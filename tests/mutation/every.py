@@ -5,6 +5,7 @@ from convolutions import MUTANTS as CONVOLUTIONS
 from copies import MUTANTS as COPIES
 from exact import MUTANTS as EXACT
 from floats import MUTANTS as FLOATS
+from group_elements import MUTANTS as GROUP_ELEMENTS
 from group_partitions import MUTANTS as GROUP_PARTITIONS
 from group_rows import MUTANTS as GROUP_ROWS
 from group_sums import MUTANTS as GROUP_SUMS
@@ -29,6 +30,7 @@ MUTANTS = (
     *EXACT,
     *FLOATS,
     *GROUPS,
+    *GROUP_ELEMENTS,
     *GROUP_PARTITIONS,
     *GROUP_ROWS,
     *GROUP_SUMS,

@@ -162,6 +162,8 @@ def test_errors_name_the_argument(device):
     for op in ("var", "argmin", "dot"):
         with pytest.raises(TypeError, match=f"^op: {op} has no states of groups"):
             gpureduce.partial(a, op, 0, device=device, **given)
+    with pytest.raises(ValueError, match=r"^labels: not supported with several devices"):
+        gpureduce.partial(a, "sum", 0, **given, device=[device, device])
     state = gpureduce.partial(a, "sum", 0, device=device, **given)
     with pytest.raises(ValueError, match="cannot be merged"):
         state += gpureduce.partial(a, "sum", 0, labels=labels, num_groups=3, device=device)

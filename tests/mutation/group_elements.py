@@ -1,0 +1,100 @@
+"""The traps of reductions of groups with masks, weights and quantiles, and of states of groups."""
+
+from mutants import Mutant
+
+MASK = "cuda_kernels/segments/auto/label_mask.cu"
+WEIGHTS = "cuda_kernels/groups/auto/group_weights.cu"
+STATES = "cuda_kernels/groups/auto/group_states.cu"
+QUANTILE = "cuda_kernels/groups/auto/group_quantile.cu"
+
+
+def tests_of(name, words):
+    return (f"tests/{name}.py", "-k", words)
+
+
+MASKED = tests_of("segments/test_masked", "groups_and_segments or every_dtype")
+WEIGHTED = tests_of("segments/test_weighted", "results or order or special")
+OF_STATES = tests_of("states/test_group_states", "exact or special or every")
+QUANTILES = tests_of("segments/test_group_quantiles", "results or special or exact")
+
+MUTANTS = (
+    Mutant(
+        "a row before the first segment is in it",
+        MASK,
+        "segment_of",
+        "low - 1;",
+        "low > 0 ? low - 1 : 0;",
+        MASKED,
+    ),
+    Mutant(
+        "a negative label is a group", MASK, "group_of", "label & p.sign ? ~0ull : label", "label", MASKED
+    ),
+    Mutant(
+        "labels of all lines are those of the first",
+        MASK,
+        "masked_label",
+        "(line * p.groups + group)",
+        "group",
+        MASKED,
+    ),
+    Mutant(
+        "the mask has no columns", MASK, "masked_label", " + int64_t(column) * p.column_stride", "", MASKED
+    ),
+    Mutant(
+        "labels of rows do not repeat", MASK, "label_mask", "row /= p.repeats;", "row %= p.length;", WEIGHTED
+    ),
+    Mutant(
+        "a product loses its rounding error",
+        WEIGHTS,
+        "rounding_error",
+        "error != 0 ? error : T(-0.0)",
+        "false ? error : T(-0.0)",
+        WEIGHTED,
+    ),
+    Mutant("an error of 0 is +0", WEIGHTS, "rounding_error", "T(-0.0)", "T(0)", WEIGHTED),
+    Mutant(
+        "an infinite product has an error",
+        WEIGHTS,
+        "rounding_error",
+        "product - product == 0 && ",
+        "",
+        WEIGHTED,
+    ),
+    Mutant(
+        "errors are in the place of products", WEIGHTS, "products", "out[at + p.inner]", "out[at]", WEIGHTED
+    ),
+    Mutant("a state keeps what its planes had", STATES, "finish_states", "*at = 0;", "", OF_STATES),
+    Mutant(
+        "a state forgets infinities",
+        STATES,
+        "finish_states",
+        "(flags & ~uint32_t(GR_GROUP_MINUS_ZERO))",
+        "0",
+        OF_STATES,
+    ),
+    Mutant(
+        "a state has all planes at the first position",
+        STATES,
+        "finish_states",
+        "position_of(plane)",
+        "position_of(0)",
+        OF_STATES,
+    ),
+    Mutant("a NaN is an element", QUANTILE, "quantiles", "if (last == last) {", "{", QUANTILES),
+    Mutant(
+        "the middle is the lower neighbour",
+        QUANTILE,
+        "between",
+        "lower == upper || part == 0",
+        "true",
+        QUANTILES,
+    ),
+    Mutant(
+        "a quantile counts one element too many",
+        QUANTILE,
+        "quantiles",
+        "p.q * double(count - 1)",
+        "p.q * double(count)",
+        QUANTILES,
+    ),
+)
