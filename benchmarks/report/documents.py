@@ -62,6 +62,9 @@ def tables() -> dict[str, dict[str, str]]:
     found["docs/benchmarks/groups.md"]["<!-- group-runs -->"] = segments.runs_table(
         load("groups_runs_h100.json")
     )
+    for seed in (2, 3):
+        record = load(f"cliffs_seed{seed}_h200.json")
+        found["docs/benchmarks/drawn-shapes.md"][f"<!-- cliffs-seed-{seed} -->"] = find("cliffs").table(record)
     exact = segments.exact_table(load("segments_h100.json"))
     found["docs/benchmarks/scans-and-segments.md"]["<!-- exact-segments -->"] = exact
     rungs, published = ladder.result("ladder_h200.json"), load("published_a100.json")
