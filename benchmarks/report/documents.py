@@ -63,8 +63,8 @@ def tables() -> dict[str, dict[str, str]]:
         load("groups_runs_h100.json")
     )
     for seed in (2, 3):
-        record = load(f"cliffs_seed{seed}_h200.json")
-        found["docs/benchmarks/drawn-shapes.md"][f"<!-- cliffs-seed-{seed} -->"] = find("cliffs").table(record)
+        table = find("cliffs").table(load(f"cliffs_seed{seed}_h200.json"))
+        found["docs/benchmarks/drawn-shapes.md"][f"<!-- cliffs-seed-{seed} -->"] = table
     exact = segments.exact_table(load("segments_h100.json"))
     found["docs/benchmarks/scans-and-segments.md"]["<!-- exact-segments -->"] = exact
     rungs, published = ladder.result("ladder_h200.json"), load("published_a100.json")

@@ -145,7 +145,7 @@ class Cliffs(Benchmark):
             ]
             for row in worst(record["rows"])
         )
-        head = f"{markdown.source(record, 'torch')}: {record['method']}."
+        head = f"Seed {record['seed']}: {markdown.source(record, 'torch')}: {record['method']}."
         parts = [head, "", *markdown.table(heads, "lr", lines), ""]
         parts += markdown.table(["of PyTorch's time", "us", "case", "options of `cliffs`"], "rrll", slowest)
         return "\n".join(parts)
