@@ -115,12 +115,6 @@ static bool spread(py_operand *first, py_operand *second) {
 }
 
 PyObject *py_fast_vecdot(const py_signature *self, const py_arguments arguments) {
-    py_signature dot = *self;
-    dot.op = GR_OP_dot;
-    PyObject *result = py_fast_reduction(&dot, arguments); /* without axes to broadcast */
-    if (result != Py_NotImplemented)
-        return result;
-    Py_DECREF(result);
     py_call call;
     py_call_init(&call, self->state);
     py_operand *first = &call.job.inputs[PY_SOURCE], *second = &call.job.inputs[PY_SECOND];

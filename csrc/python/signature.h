@@ -27,7 +27,6 @@ typedef struct py_signature {
 } py_signature;
 
 PyObject *py_fast_reduction(const py_signature *self, const py_arguments arguments);
-/* Also takes vectors that are broadcast; those of one shape as py_fast_reduction. */
 PyObject *py_fast_vecdot(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_inner(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_trace(const py_signature *self, const py_arguments arguments);

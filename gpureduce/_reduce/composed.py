@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
 _INT64 = np.dtype(np.int64)
-_DOTS = core_callable(
-    "vecdot", "a b out", "axis device stream as_device", partial(floating.report_fp_status, "vecdot")
+_DOTS, _BROADCAST_DOTS = (
+    core_callable(op, "a b out", "axis device stream as_device", partial(floating.report_fp_status, "vecdot"))
+    for op in ("dot", "vecdot")
 )
 
 
@@ -366,9 +367,10 @@ def vecdot(
     np.complex128(1+0j)
     """
     core_options = {"axis": axis, "device": device, "stream": stream, "as_device": as_device}
-    result = _DOTS(x1, x2, out, **core_options)
-    if result is not NotImplemented:
-        return result
+    for core in (_DOTS, _BROADCAST_DOTS):
+        result = core(x1, x2, out, **core_options)
+        if result is not NotImplemented:
+            return result
     options = Options(device=device, stream=stream, as_device=as_device)
     first = as_operand(x1, options.device, "x1")
     second = _in_memory_of(first, x2, "x2")
