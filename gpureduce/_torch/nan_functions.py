@@ -313,7 +313,7 @@ def nanargmax(
 
     Notes
     -----
-    Ties return the first index. NaNs alone raise ValueError on the CPU, and return 0 on a GPU.
+    Ties return the first index. NaNs alone raise ValueError for a CPU tensor, and have the index -1 on a GPU.
 
     Examples
     --------

@@ -427,3 +427,13 @@ def test_exact_dot_products(place):
     assert torch.autograd.gradcheck(
         lambda x: public.dot(x, x, exact=True), (distinct(place)[0].requires_grad_(),)
     )
+
+
+def test_indices_of_nothing_but_nans(place):
+    """A result on a GPU cannot raise without a wait."""
+    a = torch.tensor([[float("nan")] * 2, [1.0, 2.0]], device=place)
+    if place == "cpu":
+        with pytest.raises(ValueError, match="All-NaN"):
+            public.nanargmax(a, 1)
+    else:
+        assert public.nanargmax(a, 1).tolist() == [-1, 1]
