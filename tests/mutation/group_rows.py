@@ -14,6 +14,7 @@ def rows(words):
 ANY = rows("random_calls or any_number")
 PARTS = rows("tiles_partitions")
 EXPONENTS = rows("every_exponent or mislead")
+TIES = rows("next_to_ties")
 
 MUTANTS = (
     # The order of the rows
@@ -161,7 +162,7 @@ MUTANTS = (
         "round_exactly",
         "head.bits -= 1;",
         "{}",
-        ANY,
+        TIES,
     ),
     Mutant(
         "a third double is lost",
@@ -169,7 +170,7 @@ MUTANTS = (
         "DoubleColumn",
         "if (left == 0)",
         "",
-        ANY,
+        TIES,
     ),
     Mutant(
         "a mean of float64 is always near enough",

@@ -132,7 +132,7 @@ def test_tiles_partitions_and_parts(name, kind, device):
 def test_chunks_that_one_team_takes_together(device):
     """Groups of more chunks than teams should meet in a slot: all rows, and rows up to a part of a chunk."""
     rng = np.random.default_rng(8)
-    n = 2 * 4096 * 64 + 3000
+    n = 2 * 4096 * 128 + 3000  # two chunks of 128 rows for each of 4096 teams
     a = rng.integers(-100, 100, (n, 1)).astype(np.float32)
     for others in (0, 77):
         labels = np.zeros(n, np.int64)
@@ -176,6 +176,23 @@ def test_ranges_of_samples_that_mislead(device):
                 labels[:100] = 3
                 with np.errstate(all="ignore"):
                     both(a.astype(dtype), labels, 9, device, f"{name} {sample} {others}", ops=("sum",))
+
+
+def test_sums_and_means_next_to_ties(device):
+    """They are off by less than two doubles, or than the bits of a quotient, can tell; of both signs."""
+    cases = [
+        # A rounded sum is a tie, and its error is below it; one team adds the rows.
+        ("bfloat16", [1.0] * 32 + [0.125, -(2.0**-49)], ("sum",)),
+        # The sum has 108 bits, from which neither of two doubles may be missing.
+        ("float64", [1, 2.0**-53, 2.0**-60 + 2.0**-107, -(2.0**-60)], ("sum",)),
+        # The mean is more than a tie by a third of 2^-95.
+        ("float64", [3, 3 * 2.0**-53 + 2.0**-95, 0], ("mean",)),
+    ]
+    for name, column, ops in cases:
+        if name in FLOATS:
+            a = np.array(column)[:, None] * np.array([1.0, -1] * 4)
+            a = a.astype(reference.dtype_of(name))
+            both(a, np.zeros(len(a), np.int64), 1, device, f"{name} {ops}", ops)
 
 
 def test_many_elements_of_the_greatest_and_least_exponents(device):
