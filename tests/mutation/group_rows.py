@@ -270,6 +270,6 @@ MUTANTS = (
         "vector_of",
         "in_order &&",
         "",
-        ANY,
+        rows("columns_that_are_apart"),
     ),
 )

@@ -98,6 +98,19 @@ def test_any_number_of_columns(name, device, on_gpu):
             both(a, labels, groups, device, f"{name} {columns} columns {groups} groups")
 
 
+def test_columns_that_are_apart(device):
+    """Of so many columns that a thread takes several where they are next to each other."""
+    rng = np.random.default_rng(9)
+    labels = rng.integers(0, 7, 150)
+    label_array = gpureduce.to_device(labels, device)
+    for name in ("float32", "float64"):
+        a = rng.standard_normal((150, 528)).astype(name)
+        there = gpureduce.to_device(a, device)
+        for step in (2, 4):
+            got = by(SORTED, there[:, ::step], label_array, 7)
+            check(got, expected(a[:, ::step], labels, 7, "sum", 0), f"{name} {step}")
+
+
 def against_planes(a, labels, groups, device, note, ops=("sum", "mean")):
     """Compare sorted rows with planes: for more data than the reference has time for."""
     there, label_array = gpureduce.to_device(a, device), gpureduce.to_device(labels, device)
