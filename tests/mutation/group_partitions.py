@@ -171,14 +171,6 @@ MUTANTS = (
         partitions("two_windows"),
     ),
     Mutant(
-        "the planes get no sign",
-        ACCUMULATE,
-        "Accumulation",
-        "sign == 0 || sign == -1",
-        "sign == 0",
-        SHARED,
-    ),
-    Mutant(
         "the planes get the low bits alone",
         ACCUMULATE,
         "Accumulation",

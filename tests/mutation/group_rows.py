@@ -262,7 +262,7 @@ MUTANTS = (
         "vector_of",
         "inner % vector == 0 &&",
         "",
-        ANY,
+        rows("columns_that_are_apart"),
     ),
     Mutant(
         "a thread takes columns that are apart",
