@@ -33,6 +33,7 @@ TABLES = {
     ("docs/benchmarks/profiler.md", "instrument"): "instrument_xeon.json",
     ("docs/benchmarks/variance.md", "moments"): "moments_h100.json",
     ("docs/benchmarks/norms.md", "floats"): "floats_h100.json",
+    ("docs/benchmarks/many-tensors.md", "multi_tensor"): "multi_tensor_h200.json",
     ("docs/benchmarks/softmax-and-norms.md", "normalize"): "normalize_h200.json",
     ("docs/benchmarks/order-statistics.md", "order"): "order_h200.json",
     ("docs/benchmarks/sums.md", "interleaved"): "interleaved_h200.json",

@@ -113,6 +113,7 @@ SECTIONS = {
             "variance",
             "norms",
             "softmax-and-norms",
+            "many-tensors",
             "order-statistics",
             "scans-and-segments",
             "groups",
