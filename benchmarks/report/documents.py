@@ -29,6 +29,7 @@ TABLES = {
     ("docs/benchmarks/layouts.md", "layouts"): "layouts_h200.json",
     ("docs/benchmarks/drawn-shapes.md", "cliffs"): "cliffs_h100.json",
     ("docs/benchmarks/exact-sums.md", "exact_sums"): "exact_h200.json",
+    ("docs/how-to/jax-in-jit.md", "jit"): "jit_h200.json",
     ("docs/benchmarks/host-arrays.md", "host"): "host_h200.json",
     ("docs/benchmarks/profiler.md", "instrument"): "instrument_xeon.json",
     ("docs/benchmarks/variance.md", "moments"): "moments_h100.json",
