@@ -44,7 +44,7 @@ TABLES = {
     ("docs/benchmarks/groups.md", "group_rungs"): "group_rungs_h100.json",
     ("docs/benchmarks/several-gpus.md", "multi_device"): "multi_device_h200.json",
     ("docs/benchmarks/calls.md", "calls"): "calls_h200.json",
-    ("docs/benchmarks/calls.md", "host_calls"): "host_calls_h100.json",
+    ("docs/benchmarks/calls.md", "host_calls"): "host_calls_h200.json",
     ("docs/benchmarks/pytorch.md", "operators"): "operators_h200.json",
     ("docs/how-to/what-pytorch-cannot-do.md", "torch_gaps"): "torch_gaps_h200.json",
     (MATMUL, "batch_invariance"): "batch_invariance_h100.json",
