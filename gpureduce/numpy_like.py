@@ -426,8 +426,8 @@ class _Extreme(_Reducer):
             Input array.
         axis : int
             Axis along which to accumulate.
-        dtype : None
-            Accepted for compatibility with NumPy; results have the dtype of the elements.
+        dtype : dtype_like, optional
+            Data type of the result, to which elements are cast first. Default: the dtype of the elements.
         out : numpy.ndarray or device array, or tuple of one, optional
             Output array.
         device, stream, as_device
@@ -438,7 +438,8 @@ class _Extreme(_Reducer):
         numpy.ndarray or DeviceArray
         """
         if dtype is not None:
-            raise TypeError(f"dtype: {self.__name__} accumulates in the dtype of the elements")
+            wanted = dtype_of(dtype)
+            array = array.astype(wanted) if hasattr(array, "astype") else np.asarray(array, wanted)
         scan = functions.cummax if self._op == "max" else functions.cummin
         options = {"device": device, "stream": stream, "as_device": as_device}
         return scan(array, axis, out=_only(out), **cast(Any, options))

@@ -151,7 +151,8 @@ def test_every_function_with_out_is_held_to_it():
             with_out.add(name)
     same_way = {
         "bitwise_or", "bitwise_xor", "nanargmin", "nanargmax", "nanmedian", "nanquantile", "nanpercentile",
-        "cumulative_sum", "cumulative_prod", "trace", "reduceat", "segment_reduce", "group_reduce",
+        "cumulative_sum", "cumulative_prod", "cummax", "cummin", "trace", "reduceat",
+        "segment_reduce", "group_reduce",
         "matmul", "conv2d", "dot", "convert", "fsum", "softmax", "log_softmax", "rms_norm", "layer_norm",
     }  # fmt: skip
     assert with_out - set(FUNCTIONS) <= same_way, sorted(with_out - set(FUNCTIONS) - same_way)

@@ -92,8 +92,11 @@ def test_accumulate_of_ufuncs(device):
     a = values((6, 5), "int16", 3)
     np.testing.assert_array_equal(xp.maximum.accumulate(a, device=device), np.maximum.accumulate(a))
     np.testing.assert_array_equal(xp.minimum.accumulate(a, 1, device=device), np.minimum.accumulate(a, 1))
-    with pytest.raises(TypeError, match="dtype"):
-        xp.maximum.accumulate(a, dtype=np.int64, device=device)
+    for array in (a, gpureduce.to_device(a, device)):
+        got = on_host(
+            xp.maximum.accumulate(array, dtype=np.float32, device=None if array is not a else device)
+        )
+        np.testing.assert_array_equal(got, np.maximum.accumulate(a, dtype=np.float32), strict=True)
 
 
 def test_errors_name_the_argument(device):
