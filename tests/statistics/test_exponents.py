@@ -20,7 +20,7 @@ DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64"
 # a variance in roundoffs.
 LIMITS = {
     "float64": (2.0**-53, 1023, -1074, 24),
-    "float32": (2.0**-24, 127, -149, 6),
+    "float32": (2.0**-24, 127, -149, 10),
     "float16": (2.0**-11, 15, -24, 2),
     "bfloat16": (2.0**-8, 50, -50, 2),  # whose squares are added up in float32
 }
