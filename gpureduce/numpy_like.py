@@ -40,8 +40,8 @@ from gpureduce._device.devices import Device
 from gpureduce._inspection import Info
 from gpureduce._reduce.engine import reduction
 from gpureduce._reduce.options import Options
-from gpureduce._rules.arguments import NO_VALUE
-from gpureduce._rules.dtypes import dtype_of
+from gpureduce._rules.arguments import NO_VALUE, as_array
+from gpureduce._rules.dtypes import dtype_of, require_supported
 from gpureduce._shapes import (
     astype,
     expand_dims,
@@ -439,7 +439,11 @@ class _Extreme(_Reducer):
         """
         if dtype is not None:
             wanted = dtype_of(dtype)
-            array = array.astype(wanted) if hasattr(array, "astype") else np.asarray(array, wanted)
+            require_supported(wanted, "dtype")
+            given: Any = array if hasattr(array, "astype") else as_array(array, "array")
+            if isinstance(given.dtype, np.dtype):
+                require_supported(given.dtype, "array")
+            array = given.astype(wanted)
         scan = functions.cummax if self._op == "max" else functions.cummin
         options = {"device": device, "stream": stream, "as_device": as_device}
         return scan(array, axis, out=_only(out), **cast(Any, options))

@@ -145,7 +145,7 @@ class Views(Elements):
         >>> a.reshape(2, -1).base is a, a.reshape(2, 3).T.reshape(6).base is None
         (True, True)
         """
-        if order == "C" and copy is None:
+        if isinstance(order, str) and order == "C" and copy is None:
             view = _core.array_reshaped(self, shape)
             if view is not NotImplemented:
                 return view

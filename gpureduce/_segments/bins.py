@@ -93,10 +93,14 @@ def bincount(
         raise ValueError(f"x: expected nonnegative integers, got {least}")
     bins = max(check_groups("minlength", bins), check_groups("x", most + 1))
     elements = ones_like(numbers) if weights is None else _weights(weights, numbers)
-    if numbers.view is None:
-        chosen: dict[str, Any] = {"device": device, "stream": stream, "as_device": as_device}
-        return group_reduce(elements.handle, numbers.handle, num_groups=bins, **chosen)
-    return reduce_groups("sum", elements, 0, Labels(numbers, bins), None, options, 0, False)
+    try:
+        if numbers.view is None:
+            chosen: dict[str, Any] = {"device": device, "stream": stream, "as_device": as_device}
+            return group_reduce(elements.handle, numbers.handle, num_groups=bins, **chosen)
+        return reduce_groups("sum", elements, 0, Labels(numbers, bins), None, options, 0, False)
+    except MemoryError as error:
+        longest = "x" if bins == most + 1 else "minlength"
+        raise MemoryError(str(error).replace("num_groups: ", f"{longest}: ")) from None
 
 
 def _ends(numbers: Operand) -> tuple[int, int]:
