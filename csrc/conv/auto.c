@@ -82,7 +82,7 @@ static thread_tile thread_tile_of(const gr_conv *self) {
 }
 
 /* Copies the filters of an image in NHWC so that those of neighbouring channels are contiguous for each tap,
-   where so many results are made that the time of the copy does not count. */
+   from MIN_RESULTS results on, where the time of the copy does not count. */
 static void transpose_filters(gr_conv *self, gr_conv_job *job) {
     enum { MIN_RESULTS = 1 << 19 };
     gr_conv_strides *w = &self->w.strides;

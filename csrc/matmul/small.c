@@ -11,10 +11,9 @@ enum {
     NARROW = 32, /* columns of a tile */
     WIDE = 64,
     VECTOR_BYTES = 16,
-    TILE_K = 128,   /* elements along k of a tile of A */
-    MIN_PART = 512, /* min. elements along k of a part */
-    PART_PER_COLUMN =
-        8, /* with so many elements along k for each column, parts write 1/4 of the bytes of A */
+    TILE_K = 128,        /* elements along k of a tile of A */
+    MIN_PART = 512,      /* min. elements along k of a part */
+    PART_PER_COLUMN = 8, /* elements along k for each column, with which parts write 1/4 of the bytes of A */
     MAX_PARTS = 64,
     SHORT_K = 64,            /* k up to which C is most of the memory */
     SHORTEST_K = 16,         /* k up to which other kernels take less time */

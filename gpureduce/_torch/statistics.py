@@ -101,19 +101,30 @@ def _dtype_of_quantiles(a: torch.Tensor, method: str) -> torch.dtype:
     return a.dtype if method in ELEMENT_METHODS else torch.float64
 
 
+def _of_floats(row: Row, kernel: Callable) -> Callable:
+    """Return a kernel that leaves integers and bools to the operator `row.whole`, if there is one."""
+    if row.whole is None:
+        return kernel
+
+    def of_all(a, *args):
+        if is_whole(a.dtype):
+            return getattr(torch.ops.gpureduce, row.whole).default(a, *args)
+        return kernel(a, *args)
+
+    return of_all
+
+
 def fake_of(name: str) -> Callable:
     """Return the fake kernel of an operator."""
     row = ROWS[name]
 
     def fake(a, *args):
-        if row.whole is not None and is_whole(a.dtype):
-            return getattr(torch.ops.gpureduce, row.whole).default(a, *args)
         axis, keepdims, named = _bound(row, args)
         dtype = result_dtype(name, a.dtype)
         shape = rules.kept_shape(a.shape, axes_of(axis, a.ndim), keepdims)
         return a.new_empty((len(named["q"]), *shape) if row.quantiles else shape, dtype=dtype)
 
-    return fake
+    return _of_floats(row, fake)
 
 
 def _call(
@@ -128,8 +139,6 @@ def on_cuda(name: str) -> Callable:
     row, fake = ROWS[name], fake_of(name)
 
     def reduce(a, *args):
-        if row.whole is not None and is_whole(a.dtype):
-            return getattr(torch.ops.gpureduce, row.whole).default(a, *args)
         out = fake(a, *args)
         axis, keepdims, named = _bound(row, args)
         if not out.numel():
@@ -143,7 +152,7 @@ def on_cuda(name: str) -> Callable:
         _call(row, elements, axes_of(axis, a.ndim), axis, keepdims, named, out=result)
         return out if result is out else out.copy_(result)
 
-    return reduce
+    return _of_floats(row, reduce)
 
 
 def on_host(name: str) -> Callable:
@@ -151,8 +160,6 @@ def on_host(name: str) -> Callable:
     row, fake = ROWS[name], fake_of(name)
 
     def reduce(a, *args):
-        if row.whole is not None and is_whole(a.dtype):
-            return getattr(torch.ops.gpureduce, row.whole).default(a, *args)
         out = fake(a, *args)
         axis, keepdims, named = _bound(row, args)
         if not out.numel():
@@ -163,4 +170,4 @@ def on_host(name: str) -> Callable:
         dtype = _dtype_of_quantiles(elements, named["method"]) if row.quantiles else out.dtype
         return tensor_of(result, dtype).to(out.dtype)
 
-    return reduce
+    return _of_floats(row, reduce)

@@ -11,7 +11,7 @@ enum {
     MAX_NARROW_TILE = 256,     /* the same for 2-byte elements, which threads load one by one */
     MAX_BYTES_TILE = 64,       /* the same for 1-byte elements */
     TILE_ELEMENTS = 16,        /* min. elements per thread of `tiles`, */
-    TILE_LANES = 16,           /* up to so many threads per result, */
+    TILE_LANES = 16,           /* max. threads per result, */
     MIN_TILE_THREADS = 128,    /* where the order counts, and of a block together */
     MAX_TILE_ROW = 32,         /* bytes of a row in a region of several columns: wider rows fill sectors */
     THREAD_BYTES = 256,        /* bytes of a run per thread: sixteen 16-byte loads */
