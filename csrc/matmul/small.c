@@ -24,10 +24,9 @@ enum {
     UNALIGNED_WEIGHTS = 1 << 15, /* the same if the rungs copy an operand */
 };
 
-/* Returns whether rows of A or B, or columns of B, are no multiples of 16 bytes, so that TMA needs copies. */
-static bool is_unaligned(const gr_matmul *self) {
-    const uint64_t each = VECTOR_BYTES / gr_dtypes[self->dtype].item_bytes;
-    return self->n % each != 0 || self->k % each != 0;
+/* Returns whether lines of this many elements are no multiples of 16 bytes, so that TMA needs copies. */
+static bool is_odd(const gr_matmul *self, uint64_t elements) {
+    return elements % (VECTOR_BYTES / gr_dtypes[self->dtype].item_bytes) != 0;
 }
 
 bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) {
@@ -36,7 +35,7 @@ bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) 
                        self->precision == GR_PRECISION_IEEE && self->variant == NULL;
     if (!takes || k <= SHORTEST_K || info->caps.capability < GR_HOPPER)
         return false;
-    if (is_unaligned(self))
+    if (is_odd(self, n) || is_odd(self, k))
         return n <= WIDE || k <= SHORT_K || n * k <= UNALIGNED_WEIGHTS;
     return (n <= WIDE && k >= LONG_K) || (n <= SMALL_COLUMNS && n * k <= SMALL_WEIGHTS);
 }
@@ -45,8 +44,9 @@ bool gr_matmul_prefers_ieee(const gr_matmul *self) {
     const uint64_t n = self->n, k = self->k;
     if (self->dtype != GR_DTYPE_f32 || self->precision != GR_PRECISION_TF32 || self->variant != NULL)
         return false;
+    /* Where n is odd alone, B is copied, which is small. */
     return k <= NARROW || (k <= TILE_K && n * k <= SMALL_WEIGHTS) || (n <= WIDE && k >= LONG_K) ||
-           (n <= NARROW && k >= SPLIT_K && is_unaligned(self));
+           (n <= NARROW && k >= SPLIT_K && is_odd(self, k));
 }
 
 bool gr_matmul_is_shortest(const gr_matmul *self) {

@@ -54,12 +54,12 @@ def test_stacks(dtype, precision, device):
         assert np.array_equal(got, want)
 
 
-def launched(shape, dtype, b_by_columns=False):
+def launched(shape, dtype, b_by_columns=False, precision=None):
     """Return the launches of a product on the simulator, which looks for races."""
     m, n, k = shape
     a, b = np.ones((m, k), dtype), np.ones((k, n), dtype, order="F" if b_by_columns else "C")
     _, launches, problem = observe(
-        lambda device: _core.matmul(a, b, None, None, True, (None, device, 0, 0)), True
+        lambda device: _core.matmul(a, b, None, precision, True, (None, device, 0, 0)), True
     )
     assert problem is None
     return kernel_profiles(launches, "", 0)
@@ -92,3 +92,9 @@ def test_tf32_of_few_products_is_more_accurate(device):
     a, b = rng.standard_normal((100, 9)).astype(np.float32), rng.standard_normal((9, 30)).astype(np.float32)
     got = gpureduce.matmul(a, b, precision="tf32", device=device)
     assert np.array_equal(got, gpureduce.matmul(a, b, device=device))
+
+
+def test_tf32_of_rows_that_the_copy_engine_takes_has_tensor_cores():
+    """Rows of A have 16-byte strides, so that only the few columns of B are copied."""
+    *_, product = launched((70, 5, 1024), np.float32, True, "tf32")
+    assert product.name == "t1_low_f32"
