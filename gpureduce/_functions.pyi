@@ -926,7 +926,7 @@ def std(
     ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
     correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
+    progress: Progress = None, exact: bool = False,
 ) -> np.float64: ...
 
 @overload
@@ -935,7 +935,7 @@ def std(
     keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
     correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
+    progress: Progress = None, exact: bool = False,
 ) -> _FloatT: ...
 
 @overload
@@ -944,7 +944,7 @@ def std(
     out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
     mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
     block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True] | None = None, progress: Progress = None,
+    as_device: Literal[True] | None = None, progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
@@ -953,7 +953,7 @@ def std(
     dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
     device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
@@ -963,6 +963,7 @@ def std(
     where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
     device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    exact: bool = False,
 ) -> Any: ...
 
 @overload
@@ -971,7 +972,7 @@ def var(
     ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
     correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
+    progress: Progress = None, exact: bool = False,
 ) -> np.float64: ...
 
 @overload
@@ -980,7 +981,7 @@ def var(
     keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
     correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
+    progress: Progress = None, exact: bool = False,
 ) -> _FloatT: ...
 
 @overload
@@ -989,7 +990,7 @@ def var(
     out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
     mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
     block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: Literal[True] | None = None, progress: Progress = None,
+    as_device: Literal[True] | None = None, progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
@@ -998,7 +999,7 @@ def var(
     dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
     device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
@@ -1008,6 +1009,7 @@ def var(
     where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
     device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    exact: bool = False,
 ) -> Any: ...
 
 @overload
@@ -1300,27 +1302,28 @@ def norm(
     a: NDArray[np.integer[Any] | np.bool_], ord: float | None = None, axis: None = None,
     keepdims: Literal[False] = False, *, out: None = None, device: Devices = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+    exact: bool = False,
 ) -> np.float64: ...
 
 @overload
 def norm(
     a: NDArray[_FloatT], ord: float | None = None, axis: None = None, keepdims: Literal[False] = False, *,
     out: None = None, device: Devices = None, stream: Stream | None = None,
-    as_device: Literal[False] | None = None, progress: Progress = None,
+    as_device: Literal[False] | None = None, progress: Progress = None, exact: bool = False,
 ) -> _FloatT: ...
 
 @overload
 def norm(
     a: AnyArray, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     keepdims: bool = False, *, out: None = None, device: Devices = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None,
+    as_device: Literal[True], progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def norm(
     a: AnyArray, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     keepdims: bool = False, *, out: Out | None = None, device: Devices = None, stream: Stream | None = None,
-    as_device: bool | None = None, progress: Progress = None,
+    as_device: bool | None = None, progress: Progress = None, exact: bool = False,
 ) -> Any: ...
 
 def softmax_denominator(

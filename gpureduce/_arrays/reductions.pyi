@@ -662,7 +662,7 @@ class Reductions:
         out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
         mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
         block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True] | None = None, progress: Progress = None,
+        as_device: Literal[True] | None = None, progress: Progress = None, exact: bool = False,
     ) -> DeviceArray: ...
 
     @overload
@@ -671,7 +671,7 @@ class Reductions:
         out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
         mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
         block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True], progress: Progress = None,
+        as_device: Literal[True], progress: Progress = None, exact: bool = False,
     ) -> DeviceArray: ...
 
     @overload
@@ -680,7 +680,7 @@ class Reductions:
         out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
         mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
         block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: bool | None = None, progress: Progress = None,
+        as_device: bool | None = None, progress: Progress = None, exact: bool = False,
     ) -> Any: ...
 
     @overload
@@ -689,7 +689,7 @@ class Reductions:
         out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
         mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
         block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True] | None = None, progress: Progress = None,
+        as_device: Literal[True] | None = None, progress: Progress = None, exact: bool = False,
     ) -> DeviceArray: ...
 
     @overload
@@ -698,7 +698,7 @@ class Reductions:
         out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
         mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
         block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True], progress: Progress = None,
+        as_device: Literal[True], progress: Progress = None, exact: bool = False,
     ) -> DeviceArray: ...
 
     @overload
@@ -707,7 +707,7 @@ class Reductions:
         out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
         mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
         block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: bool | None = None, progress: Progress = None,
+        as_device: bool | None = None, progress: Progress = None, exact: bool = False,
     ) -> Any: ...
 
     @overload
@@ -950,7 +950,7 @@ class Reductions:
     def norm(
         self, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
         keepdims: bool = False, *, out: None = None, device: Devices = None, stream: Stream | None = None,
-        as_device: Literal[True], progress: Progress = None,
+        as_device: Literal[True], progress: Progress = None, exact: bool = False,
     ) -> DeviceArray: ...
 
     @overload
@@ -958,6 +958,7 @@ class Reductions:
         self, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
         keepdims: bool = False, *, out: Out | None = None, device: Devices = None,
         stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+        exact: bool = False,
     ) -> Any: ...
 
     def softmax_denominator(

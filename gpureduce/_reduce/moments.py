@@ -72,6 +72,7 @@ def var(
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
+    exact: bool = False,
 ) -> Any:
     """Return the variance.
 
@@ -128,6 +129,9 @@ def var(
         the device, and at the end. An exception that it raises stops the call. True shows a progress bar
         (tqdm's, if installed). Only a contiguous host array that is reduced as a whole is copied in chunks:
         other calls report nothing, and a named variant raises ValueError.
+    exact : bool
+        True returns the correctly rounded result (to nearest, ties to even), which depends neither on the
+        order of the elements nor on the device. See docs/explanation/exact-sums.md.
 
     Returns
     -------
@@ -141,6 +145,10 @@ def var(
     that `numpy.var` gives. float16 and bfloat16 are accumulated in float32, float32 in float32 and float64,
     everything else in float64. The variance of complex numbers is real: the mean of ``abs(x - mean)**2``.
 
+    With ``exact=True``, the exact sum and the exact sum of squares give the variance, which the host rounds:
+    the call synchronizes, and cannot be captured into a graph. Integers are converted to float64 first, as in
+    NumPy. `mean` is not supported.
+
     If the number of elements is not greater than `ddof`, the result is NaN or infinity, with NumPy's
     RuntimeWarning if it is in host memory.
 
@@ -153,7 +161,9 @@ def var(
     array([1., 4.])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return variance_reduction("var", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return variance_reduction(
+        "var", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction, exact
+    )
 
 
 @partial(fast_path, report=partial(report_variance_status, "std"))
@@ -175,6 +185,7 @@ def std(
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
+    exact: bool = False,
 ) -> Any:
     """Return the standard deviation.
 
@@ -231,6 +242,9 @@ def std(
         the device, and at the end. An exception that it raises stops the call. True shows a progress bar
         (tqdm's, if installed). Only a contiguous host array that is reduced as a whole is copied in chunks:
         other calls report nothing, and a named variant raises ValueError.
+    exact : bool
+        True returns the correctly rounded result (to nearest, ties to even), which depends neither on the
+        order of the elements nor on the device. See docs/explanation/exact-sums.md.
 
     Returns
     -------
@@ -238,7 +252,8 @@ def std(
 
     Notes
     -----
-    The square root of `var`; see there for the algorithm and for result dtypes.
+    The square root of `var`; see there for the algorithm and for result dtypes. With ``exact=True``, the
+    root of the exact variance is rounded once.
 
     Examples
     --------
@@ -247,7 +262,9 @@ def std(
     array([1., 2.])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return variance_reduction("std", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return variance_reduction(
+        "std", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction, exact
+    )
 
 
 @fast_path_op("nanvar", report=partial(report_variance_status, "nanvar"))

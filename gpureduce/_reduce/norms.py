@@ -15,6 +15,7 @@ from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
+from gpureduce._reduce.exact_squares import exact_norm
 from gpureduce._reduce.fast_path import core_callable, fast_path_named, fast_path_op
 from gpureduce._reduce.fused_ops import (
     ReductionCall,
@@ -96,6 +97,7 @@ def norm(
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
+    exact: bool = False,
 ) -> Any:
     """Return a vector norm of the elements along axes.
 
@@ -110,6 +112,9 @@ def norm(
         number p is the p-th root of the sum of p-th powers of the magnitudes.
     axis, keepdims, out, device, stream, as_device, progress
         As for `sum`.
+    exact : bool
+        True returns the correctly rounded result (to nearest, ties to even), which depends neither on the
+        order of the elements nor on the device. See docs/explanation/exact-sums.md.
 
     Returns
     -------
@@ -120,6 +125,8 @@ def norm(
     As `numpy.linalg.vector_norm`, and as ``linalg.vector_norm`` of the array API standard: several axes form
     one vector, not a matrix. No intermediate result overflows or underflows, for any order: a result is
     infinite only if the norm itself exceeds the range of the dtype. Sums are accumulated in float64.
+    With ``exact=True``, the order is 0, 1, 2, ``inf`` or ``-inf``, of complex numbers 0 or 2. The host rounds
+    the exact sum, or its root: the call synchronizes, and cannot be captured into a graph.
 
     Examples
     --------
@@ -129,9 +136,10 @@ def norm(
     >>> gpureduce.norm(np.float32([[3, -4], [6, 8]]), 1, axis=1, device="sim")
     array([ 7., 14.], dtype=float32)
     """
+    exact = rules.flag(exact, "exact")
     known = _QUICK.get(ord) if ord is None or isinstance(ord, (int, float)) else None
     known = _core_of(ord) if known is None else known
-    if known is not None:
+    if known is not None and not exact:
         core_options = {
             "out": out,
             "device": device,
@@ -150,14 +158,31 @@ def norm(
         raise ValueError("ord: expected a number, got nan")
     call = ReductionCall(floats_of(a, options), options, axis, out, keepdims)
     dtype = real_dtype(call.operand.dtype)
+    if exact:
+        _require_exact_order(order, call.operand)
     if order == -np.inf:
         rules.require_elements("norm", call.count, call.operand.shape)
     if order == 0 and not call.output.on_device:
         call.output.set_dtype(dtype)
         call.output.wait_for_inputs()
         return call.output.store(call.again("count_nonzero"))
+    if exact and order not in (0, np.inf, -np.inf):
+        return _exact_norm(order, call, dtype)
     op, parameter = _operator(order, call)
     return call.finished("norm", call.run(op, dtype, parameter))
+
+
+def _require_exact_order(order: float, operand: Operand) -> None:
+    orders = (0, 2) if is_complex(operand) else (0, 1, 2, np.inf, -np.inf)
+    if order not in orders:
+        known = ", ".join(f"{each:g}" for each in orders)
+        raise ValueError(f"ord: exact=True supports {known} of {operand.dtype}, got {order:g}")
+
+
+def _exact_norm(order: float, call: ReductionCall, dtype: np.dtype) -> Any:
+    """Return norms of order 1 or 2 that are rounded once."""
+    call.output.set_dtype(dtype)
+    return call.finished("norm", exact_norm(order, call.operand, call.axes, call.output))
 
 
 @fast_path_op("logsumexp", report=floating.ignore_nonfinite)

@@ -12,6 +12,7 @@ from gpureduce import _core
 from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
+from gpureduce._reduce.exact_squares import exact_variance
 from gpureduce._reduce.options import Options, reject_variant
 from gpureduce._reduce.output import Casting, OutputSpec
 from gpureduce._reduce.power_sums import moved, scaled_sums, sums_of
@@ -19,6 +20,7 @@ from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import NO_VALUE, caller_stacklevel, require_inexact
 
+_FLOAT64 = np.dtype(np.float64)
 _NAN_FORMS = {"nanvar": "var", "nanstd": "std"}
 
 
@@ -34,8 +36,10 @@ def variance_reduction(
     where: Any,
     mean: Any,
     correction: Any,
+    exact: Any = False,
 ) -> Any:
     """Reduce by a variance or its root."""
+    exact = rules.flag(exact, "exact")
     if correction is not NO_VALUE:
         if rules.degrees(ddof) != 0:
             raise ValueError("correction: another name of ddof=; pass only one of them")
@@ -57,12 +61,21 @@ def variance_reduction(
     source, operand = operand, _in_dtype(op, operand, dtype, output)
     output.wait_for_inputs()
     root = op.endswith("std")
+    result: Any
+    if exact:
+        if not (mean is NO_VALUE or mean is None):
+            raise TypeError("mean: not supported with exact=True")
+        operand = output.cast(operand, _FLOAT64) if operand.dtype.kind in "biu" else operand
+        result = exact_variance(op, operand, axes, mask, ddof, output)
+        if not output.on_device:
+            _report_nonfinite(result, source, axes, mask, ddof, skip)
+        return output.store(result)
     if not (mean is NO_VALUE or mean is None):
         output.reject_capture("mean= needs the host, and cannot be captured into a graph")
         mean = rules.as_array(mean, "mean")
         if mean.dtype.kind not in "biufc":
             raise TypeError(f"mean: expected numbers, got dtype {mean.dtype}")
-        result: Any = _about(mean, operand, axes, mask, ddof, skip, root, output)
+        result = _about(mean, operand, axes, mask, ddof, skip, root, output)
         return output.store(result)
     core_out = output.core_out(dtypes.core_dtype(op, operand.dtype))
     (bits,) = struct.unpack("Q", struct.pack("d", ddof))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from gpureduce._reduce import exact_states
+from gpureduce._reduce.exact_squares import PowerSums, variances
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import caller_stacklevel
 
@@ -84,44 +83,14 @@ def _mean(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float)
     return exact_states.rounded(fields["sum"], exact_states.size_of_sum(element_dtype), dtype, count)
 
 
-def _var(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
-    return _variance(fields, element_dtype, dtype, ddof, exact_states.quotient)
+def _variance(root: bool) -> Callable[[Fields, np.dtype, np.dtype, float], np.ndarray]:
+    def result(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
+        power = PowerSums(fields["count"], fields["sum"], fields["squares"])
+        if (power.counts <= rules.degrees(ddof)).any():
+            warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=caller_stacklevel())
+        return variances(power, element_dtype, dtype, ddof, root)
 
-
-def _std(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
-    return _variance(fields, element_dtype, dtype, ddof, exact_states.root)
-
-
-def _variance(
-    fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float, finish: Callable
-) -> np.ndarray:
-    """Return n Q - S^2 over n (n - ddof), of the sums S and, of squares, Q, or its root, rounded once."""
-    counts = [int(count) for count in fields["count"].flat]
-    bits, unit = (
-        exact_states.size_of_products(element_dtype).below,
-        exact_states.size_of_sum(element_dtype).below,
-    )
-    sums, squares = exact_states.integers(fields["sum"]), exact_states.integers(fields["squares"])
-    each = exact_states.parts(element_dtype)
-    marks = exact_states.flags(fields["squares"]) & ~8
-    results = np.full(len(counts), np.nan, dtype)
-    less = rules.degrees(ddof)
-    if any(count <= less for count in counts):
-        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=caller_stacklevel())
-    for i, (count, mark) in enumerate(zip(counts, marks.flat, strict=True)):
-        square = sum(part * part for part in sums[i * each : (i + 1) * each])
-        over = count * squares[i] - (square << (bits - 2 * unit))
-        if mark or count == 0 or over < 0:  # it is less than 0 only in bytes that were made up
-            continue
-        if count > less and less == -math.inf:
-            results[i] = 0
-        elif count > less:
-            top, bottom = (count - Fraction(less)).as_integer_ratio()
-            with np.errstate(over="ignore"):
-                results[i] = finish(over * bottom, count * top, -bits, dtype)
-        elif over > 0:
-            results[i] = np.inf
-    return results.reshape(fields["count"].shape)
+    return result
 
 
 # The extreme
@@ -202,8 +171,8 @@ OPERATORS = {
     "sum": Operator(_sum_fields, _add, _sum),
     "mean": Operator(_mean_fields, _add, _mean),
     "dot": Operator(_dot_fields, _add, _dot),
-    "var": Operator(_variance_fields, _add, _var),
-    "std": Operator(_variance_fields, _add, _std),
+    "var": Operator(_variance_fields, _add, _variance(False)),
+    "std": Operator(_variance_fields, _add, _variance(True)),
     "min": Operator(_extreme_fields, _merge_extreme(np.minimum), _of_nonempty("min", "value")),
     "max": Operator(_extreme_fields, _merge_extreme(np.maximum), _of_nonempty("max", "value")),
     "argmin": Operator(_position_fields, _merge_position(np.less), _of_nonempty("argmin", "index")),

@@ -1,0 +1,150 @@
+"""Variances and norms with ``exact=True``: rounded once, for any order, layout, chunks and data."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce._reduce import exact
+from tests.support import exact_reference as reference
+from tests.support.exact_reference import DTYPES, dtype_of, rounded, same
+
+KINDS = (reference.plain, reference.any_bits, reference.cancelling, reference.subnormal)
+
+
+@pytest.fixture
+def device(request):
+    return request.config.getoption("device")
+
+
+def fractions_of(array):
+    return [Fraction(float(each)) for each in array.reshape(-1)]
+
+
+def variance_of(array, ddof=0):
+    """Return the exact variance of finite elements."""
+    each, n = fractions_of(array), array.size
+    return (sum(x * x for x in each) - sum(each) ** 2 / n) / (n - Fraction(ddof))
+
+
+def is_rounded_root(root, square):
+    """Return whether a float is the root of a fraction, rounded to nearest."""
+    bits = np.asarray(root).view(f"u{np.asarray(root).dtype.itemsize}")
+    below, above = (Fraction(float(near.view(root.dtype))) for near in (bits - 1, bits + 1))
+    middle = Fraction(float(root))
+    return (below + middle) ** 2 <= 4 * square <= (middle + above) ** 2
+
+
+def check(array, got, variance=None, ddof=0):
+    """Assert that a function's results are what the exact variance, its root and the norms round to."""
+    square = variance_of(array, ddof)
+    assert same(got["var"], rounded(square, array.dtype)), got["var"]
+    for root, fraction in ((got["std"], square), (got["norm"], sum(x * x for x in fractions_of(array)))):
+        if math.isinf(root) or root == 0:
+            assert same(root, rounded(Fraction(math.isqrt(int(fraction))), array.dtype))
+        else:
+            assert is_rounded_root(root, fraction), (root, fraction)
+    assert same(got["norm 1"], rounded(sum(map(abs, fractions_of(array))), array.dtype))
+
+
+def results(array, ddof=0, **options):
+    with np.errstate(all="ignore"):
+        return {
+            "var": gpureduce.var(array, ddof=ddof, exact=True, **options),
+            "std": gpureduce.std(array, ddof=ddof, exact=True, **options),
+            "norm": gpureduce.norm(array, exact=True, **options),
+            "norm 1": gpureduce.norm(array, 1, exact=True, **options),
+        }
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", DTYPES)
+def test_any_floats_in_any_order(name, kind, device):
+    dtype = dtype_of(name)
+    rng = np.random.default_rng([DTYPES.index(name), KINDS.index(kind)])
+    array = kind(rng, 70, dtype)
+    got = results(array, 0.5, device=device)
+    check(array, got, ddof=0.5)
+    again = results(gpureduce.to_device(rng.permutation(array), device), 0.5)
+    assert all(same(again[key], value) for key, value in got.items())
+
+
+@pytest.mark.parametrize("axis", [0, 1, (0, 2)])
+def test_axes_have_the_bits_of_each_row(axis, device):
+    rng = np.random.default_rng(3)
+    array = reference.cancelling(rng, 4 * 6 * 10, np.dtype(np.float32)).reshape(4, 6, 10)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    there = gpureduce.to_device(array, device)
+    rows = np.moveaxis(array, axes, range(-len(axes), 0))
+    rows = rows.reshape(*rows.shape[: 3 - len(axes)], -1)
+    of_rows = [results(row, device=device) for row in rows.reshape(-1, rows.shape[-1])]
+    for a in (array, there):
+        got = results(a, axis=axis, device=None if a is there else device)
+        for key, value in got.items():
+            each = np.asarray(value if a is array else value.numpy()).reshape(-1)
+            assert same(each, np.array([one[key] for one in of_rows])), key
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_masked_elements_do_not_count(on_device, device):
+    rng = np.random.default_rng(4)
+    array = rng.standard_normal((3, 50)).astype(np.float32)
+    mask = rng.random(array.shape) < 0.5
+    array[~mask] = np.nan
+    a = gpureduce.to_device(array, device) if on_device else array
+    options = {} if on_device else {"device": device}
+    got = gpureduce.var(a, axis=1, where=mask, exact=True, **options)
+    want = [rounded(variance_of(row[kept]), array.dtype) for row, kept in zip(array, mask, strict=True)]
+    assert same(got.numpy() if on_device else got, np.array(want))
+
+
+def test_chunks_of_a_host_array_and_devices_change_nothing(device, monkeypatch):
+    array = reference.cancelling(np.random.default_rng(5), 4000, np.dtype(np.float64))
+    whole = results(array, device=device)
+    both = gpureduce.var(array, exact=True, device=[device, device])
+    monkeypatch.setattr(exact, "CHUNK_BYTES", 1 << 12)
+    assert all(same(each, whole[key]) for key, each in results(array, device=device).items())
+    assert same(both, whole["var"])
+
+
+def test_complex_numbers_and_integers(device):
+    rng = np.random.default_rng(6)
+    parts = reference.cancelling(rng, 60, np.dtype(np.float32)).reshape(2, -1)
+    array = np.empty(30, np.complex64)
+    array.real, array.imag = parts
+    want = sum(variance_of(part) for part in parts)
+    with np.errstate(over="ignore"):
+        assert same(gpureduce.var(array, exact=True, device=device), rounded(want, parts.dtype))
+    square = sum(x * x for x in fractions_of(parts))
+    assert is_rounded_root(gpureduce.norm(array, exact=True, device=device), square)
+    integers = rng.integers(-(2**31), 2**31, 50)
+    for a in (integers, gpureduce.to_device(integers, device)):
+        options = {"device": device} if a is integers else {}
+        got = gpureduce.var(a, ddof=1, exact=True, **options)
+        assert same(got, rounded(variance_of(integers, 1), np.dtype(np.float64)))
+
+
+def test_infinities_nans_and_nothing(device):
+    for bad, norm in ((np.inf, np.inf), (-np.inf, np.inf), (np.nan, np.nan)):
+        got = results(np.array([1, bad, 2], np.float32), device=device)
+        assert np.isnan(got["var"]) and np.isnan(got["std"])
+        assert same(got["norm"], np.float32(norm)) and same(got["norm 1"], np.float32(norm))
+    assert gpureduce.norm(np.zeros((0, 2)), axis=0, exact=True, device=device).tolist() == [0, 0]
+    with pytest.warns(RuntimeWarning, match="Degrees of freedom"), np.errstate(all="ignore"):
+        assert np.isnan(gpureduce.var(np.zeros(1), ddof=1, exact=True, device=device))
+    assert gpureduce.norm([3, -4, 0], 0, exact=True, device=device) == 2
+    assert gpureduce.norm([3, -4, 0], -np.inf, exact=True, device=device) == 0
+
+
+def test_refused(device):
+    with pytest.raises(ValueError, match="ord: exact=True supports 0, 1, 2, inf, -inf of float64, got 3"):
+        gpureduce.norm([1.0], 3, exact=True, device=device)
+    with pytest.raises(ValueError, match="ord: exact=True supports 0, 2 of complex128, got 1"):
+        gpureduce.norm([1j], 1, exact=True, device=device)
+    with pytest.raises(TypeError, match="mean: not supported with exact=True"):
+        gpureduce.var([1.0], mean=1, exact=True, device=device)
+    for function in (gpureduce.var, gpureduce.std, gpureduce.norm):
+        with pytest.raises(TypeError, match="exact: expected a bool"):
+            function([1.0], exact=np.zeros(2), device=device)
