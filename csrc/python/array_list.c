@@ -17,6 +17,8 @@ typedef struct builder {
     unsigned char *dtypes; /* of the rows */
     uint32_t dtype_set;    /* a bit for each dtype of the rows */
     uint64_t position;     /* of the next element */
+    dl_dtype similar;      /* dtype of the last tensor that add_similar appended, and the same of ours */
+    gr_dtype similar_dtype;
 } builder;
 
 /* Whether the elements fill a range of memory without gaps, in any order of the axes. */
@@ -68,6 +70,59 @@ static void take_device(py_array_list *self, const py_operand *first) {
     self->dtype = first->dtype;
 }
 
+/* Appends the row of an array that has elements, `words` together. */
+static void add_row(builder *self, size_t i, gr_dtype dtype, gr_devptr address, uint64_t words) {
+    py_array_list *list = self->list;
+    self->dtypes[list->row_count] = (unsigned char)dtype;
+    self->dtype_set |= 1u << dtype;
+    list->rows[list->row_count++] =
+        (gr_multi_array){.address = address, .count = words, .result = i, .position = self->position};
+    self->position += words;
+}
+
+/* Remembers what the dtype of an array means to the list. */
+static void add_dtype(py_array_list *self, size_t i, gr_dtype dtype) {
+    self->dtype = common_dtype(self->dtype, dtype);
+    set_first(&self->first_other, i, gr_dtypes[dtype].kind != GR_KIND_REAL);
+}
+
+/* Whether a tensor is in C order; `count` is the number of its elements. */
+static bool is_in_order(const dl_tensor *tensor, uint64_t *count) {
+    bool in_order = tensor->ndim >= 0 && tensor->ndim <= GR_MAX_NDIM;
+    *count = 1;
+    for (int32_t d = in_order ? tensor->ndim : 0; d-- > 0;) {
+        in_order = in_order && (tensor->strides == NULL || tensor->shape[d] == 1 ||
+                                tensor->strides[d] == (int64_t)*count);
+        *count *= (uint64_t)tensor->shape[d];
+    }
+    return in_order;
+}
+
+/* Appends the row of a tensor of the type, on the device and in the stream of the one before it, in C order:
+   of many tensors, nearly all. 1: appended; 0: it is another array, and describe has to look at it; -1 with
+   an exception set. */
+static int add_similar(builder *self, size_t i, PyObject *object, const py_borrowing *borrowing) {
+    py_array_list *list = self->list;
+    dl_tensor tensor;
+    uint64_t count;
+    if (i == 0 || self->from->signs_matter || list->kind != GR_DEVICE_CUDA ||
+        list->index != borrowing->device || list->stream != borrowing->stream)
+        return 0;
+    const int borrowed = py_tensor_borrow_similar(object, borrowing, &tensor);
+    if (borrowed <= 0 || !is_in_order(&tensor, &count))
+        return borrowed < 0 ? -1 : 0;
+    if (memcmp(&tensor.dtype, &self->similar, sizeof tensor.dtype) != 0) {
+        if (!dl_find_dtype(tensor.dtype, &self->similar_dtype))
+            return 0;
+        self->similar = tensor.dtype;
+    }
+    add_dtype(list, i, self->similar_dtype);
+    if (count > 0)
+        add_row(self, i, self->similar_dtype, (uintptr_t)tensor.data + tensor.byte_offset,
+                count * gr_multi_words(self->similar_dtype));
+    return 1;
+}
+
 /* Appends the row of an array. As py_array_list_parse. */
 static int add_item(builder *self, size_t i, const py_operand *item) {
     py_array_list *list = self->list;
@@ -78,8 +133,7 @@ static int add_item(builder *self, size_t i, const py_operand *item) {
     if (item->kind != list->kind || item->index != list->index)
         return PY_RAISE(PyExc_ValueError, "arrays[%zu]: is not on the device of arrays[0]", i);
     const uint64_t words = py_operand_count(item, NULL) * gr_multi_words(item->dtype);
-    list->dtype = common_dtype(list->dtype, item->dtype);
-    set_first(&list->first_other, i, gr_dtypes[item->dtype].kind != GR_KIND_REAL);
+    add_dtype(list, i, item->dtype);
     set_first(&list->first_ro, i, item->read_only);
     if (words == 0)
         return 1;
@@ -90,11 +144,7 @@ static int add_item(builder *self, size_t i, const py_operand *item) {
     }
     if (!add_stream(list, item->stream))
         return 0;
-    self->dtypes[list->row_count] = (unsigned char)item->dtype;
-    self->dtype_set |= 1u << item->dtype;
-    list->rows[list->row_count++] = (gr_multi_array){
-        .address = item->source.origin, .count = words, .result = i, .position = self->position};
-    self->position += words;
+    add_row(self, i, item->dtype, item->source.origin, words);
     return 1;
 }
 
@@ -163,9 +213,15 @@ static int group_rows(const builder *self) {
 static int add_all(builder *self, PyObject *arrays) {
     py_borrowing borrowing = {.type = NULL};
     for (size_t i = 0; i < self->list->count; ++i) {
+        PyObject *const object = PyTuple_GET_ITEM(arrays, (Py_ssize_t)i);
+        int parsed = add_similar(self, i, object, &borrowing);
+        if (parsed < 0)
+            return -1;
+        if (parsed > 0)
+            continue;
         py_operand item;
         py_operand_init(&item);
-        int parsed = describe(self, PyTuple_GET_ITEM(arrays, (Py_ssize_t)i), &borrowing, &item);
+        parsed = describe(self, object, &borrowing, &item);
         if (parsed > 0)
             parsed = add_item(self, i, &item);
         py_operand_release(&item);

@@ -37,6 +37,8 @@ PyObject *py_fast_conv2d(const py_signature *self, const py_arguments arguments)
 /* The parameter of py_fast_quantiles. */
 typedef enum py_quantiles { PY_MEDIAN, PY_NANMEDIAN, PY_QUANTILE, PY_PERCENTILE } py_quantiles;
 PyObject *py_fast_quantiles(const py_signature *self, const py_arguments arguments);
+/* The parameter of py_fast_topk. */
+typedef enum py_sort { PY_TOPK, PY_SORT, PY_ARGSORT } py_sort;
 /* `report` makes the result of values and indices; that of py_fast_moments, of the moments; that of
    py_fast_softmax_denominator, of the array of both. */
 PyObject *py_fast_topk(const py_signature *self, const py_arguments arguments);

@@ -86,6 +86,7 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(nan_policy)                                                                                          \
     ROW(largest)                                                                                             \
     ROW(sorted)                                                                                              \
+    ROW(descending)                                                                                          \
     ROW(batch_invariant)                                                                                     \
     ROW(offset)                                                                                              \
     ROW(axis1)                                                                                               \

@@ -250,7 +250,7 @@ def of_moments(ctx: Any, *grads: Any) -> Gradients:
 def keep_scan(ctx: Any, inputs: tuple, output: Any) -> None:
     """Save what the gradients of scans need."""
     a, axis = inputs
-    ctx.axis = axis % max(a.ndim, 1)
+    ctx.axis = 0 if axis is None else axis % max(a.ndim, 1)  # None: of a vector
     ctx.save_for_backward(a, output)
 
 
@@ -301,7 +301,8 @@ def keep_sort(ctx: Any, inputs: tuple, output: Any) -> None:
 
 
 def _axis_of(inputs: tuple) -> int:
-    return inputs[1] if len(inputs) == 3 else inputs[2]  # topk has the number of elements before
+    axis = inputs[1] if len(inputs) == 3 else inputs[2]  # topk has the number of elements before
+    return -1 if axis is None else axis
 
 
 def of_sort(ctx: Any, grad: torch.Tensor, _: Any = None) -> Gradients:

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from gpureduce import _core
 from gpureduce._torch import torch
 
 Function = Callable[..., torch.Tensor]
-_KNOWN = ("exact", "residual")  # keyword-only parameters of public functions that the core knows
+# Keyword-only parameters of public functions that the core knows.
+_KNOWN = frozenset(
+    ["exact", "residual", "bias", "stride", "padding", "dilation", "groups", "layout", "precision"]
+)
+_IN_PLACE = "residual"  # a call that writes to an argument is not recorded
 
 
 _Guards = tuple[tuple[Any, str | None, Any], ...]
@@ -59,10 +63,13 @@ def _find_guards() -> tuple[_Guards, _Keys] | None:
 _guards = _find_guards()
 
 
+_is_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded
+_AUTOGRAD = torch._C.DispatchKey.AutogradCUDA
+
+
 def _records() -> bool:
     """Return whether autograd records operators of tensors that require a gradient."""
-    keys = torch._C.DispatchKey
-    return torch.is_grad_enabled() and not torch._C._dispatch_tls_is_dispatch_key_excluded(keys.AutogradCUDA)
+    return torch.is_grad_enabled() and not _is_excluded(_AUTOGRAD)
 
 
 def core_call(
@@ -73,13 +80,14 @@ def core_call(
     exact: bool = False,
     guarded: bool = True,
     named: tuple[str, ...] = (),
+    report: Callable[..., Any] | None = None,
 ) -> Function | None:
     """Return the core's function of tensors for these parameters; None if it cannot be used.
 
     `dtypes` maps dtypes of the core's results to those of tensors. `recorded` is called, with the same
     arguments, if autograd has to record the call; it may return NotImplemented. The function returns
     NotImplemented, before any work, for calls that need the operator. Without guards the caller knows that
-    the state is plain.
+    the state is plain. `report` makes the result of values and indices.
     """
     if _guards is None or not torch.cuda.is_available():
         return None
@@ -90,7 +98,7 @@ def core_call(
         recorded,
         dict(dtypes),
     )
-    return _core.fast_path(op, parameters, named, None, 0, exact, rules)
+    return _core.fast_path(op, parameters, named, report, 0, exact, rules)
 
 
 def direct(operator: Function, core: Function | None) -> Function:
@@ -108,24 +116,71 @@ def direct(operator: Function, core: Function | None) -> Function:
     return call
 
 
+class Recording(NamedTuple):
+    """How autograd records an operator: the function that it applies, and defaults of its parameters."""
+
+    parameters: tuple[str, ...]
+    apply: Callable[..., Any]
+    defaults: tuple
+
+
+recordings: dict[str, Recording | None] = {}  # by the operator's name; None: results have no gradient
+
+
+def _recorder(plain: Function, recording: Recording, parameters: tuple[str, ...]) -> Function:
+    """Return a function that calls the core's `plain`, and records the call as the operator's.
+
+    `parameters` are those of the public function, by position; the operator's are among them or options.
+    """
+    names, apply, defaults = recording
+    shared = min(len(parameters), len(names))
+    while parameters[:shared] != names[:shared]:
+        shared -= 1
+
+    def recorded(*args: Any, **options: Any) -> Any:
+        if options.get(_IN_PLACE) is not None:
+            return NotImplemented
+        result = plain(*args, **options)
+        if result is NotImplemented:
+            return result
+        if len(args) <= shared and not options:
+            inputs = (*args, *defaults[len(args) :])
+        else:
+            given = dict(zip(parameters, args, strict=False)) | options
+            inputs = tuple([given.get(name, value) for name, value in zip(names, defaults, strict=True)])
+        outputs = apply(*inputs, lambda *_: result)
+        return type(result)(*outputs) if isinstance(outputs, tuple) else outputs
+
+    return recorded
+
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def shortcut(op: str, dtypes: Mapping[str, torch.dtype]) -> Callable[[_F], _F]:
+def shortcut(
+    op: str, dtypes: Mapping[str, torch.dtype], report: Callable[..., Any] | None = None
+) -> Callable[[_F], _F]:
     """Let the core take calls of a public function; in Python it checks arguments and calls its operator.
 
-    Parameters that the core does not know are keyword-only, and leave the call to Python if they are given,
-    as does a call that autograd records.
+    The operator has the name of the function. Parameters that the core does not know are keyword-only, and
+    leave the call to Python if they are given. A call that autograd records gets the function of the operator
+    as its node.
     """
 
     def decorated(function: _F) -> _F:
         code = function.__code__
         count, names = code.co_argcount, code.co_varnames
-        named = names[count : count + code.co_kwonlyargcount]
+        positional, named = names[:count], names[count : count + code.co_kwonlyargcount]
         known = tuple([name for name in named if name in _KNOWN])
-        core = core_call(op, names[:count], dtypes, named=known)
-        if core is None:
+        plain = core_call(op, positional, dtypes, guarded=False, named=known, report=report)
+        if plain is None:
             return function
+        recorded = None
+        if function.__name__ in recordings:
+            recording = recordings[function.__name__]
+            recorded = plain if recording is None else _recorder(plain, recording, positional)
+        core = core_call(op, positional, dtypes, recorded, named=known, report=report)
+        assert core is not None
 
         @functools.wraps(function)
         def core_or_python(*args: Any, **options: Any) -> Any:

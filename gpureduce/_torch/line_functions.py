@@ -9,6 +9,9 @@ from gpureduce._order.unique import UniqueCounts
 from gpureduce._rules import arguments as rules
 from gpureduce._torch import catalogue, operators, torch
 from gpureduce._torch.arguments import one_axis
+from gpureduce._torch.direct import shortcut
+from gpureduce._torch.kernels import BY_NAME
+from gpureduce._torch.operators import SUMS
 from gpureduce._torch.scatter import check_tensor
 
 
@@ -62,6 +65,7 @@ def _scan(name: str, a: torch.Tensor, axis: int | None, dim: int | None) -> torc
     return catalogue.scans[name](a, one_axis(a, axis, dim))
 
 
+@shortcut("cumulative_sum", SUMS)
 def cumsum(a: torch.Tensor, axis: int | None = None, *, dim: int | None = None) -> torch.Tensor:
     """Return the cumulative sum along an axis.
 
@@ -94,6 +98,7 @@ def cumsum(a: torch.Tensor, axis: int | None = None, *, dim: int | None = None) 
     return _scan("cumsum", a, axis, dim)
 
 
+@shortcut("cumulative_prod", SUMS)
 def cumprod(a: torch.Tensor, axis: int | None = None, *, dim: int | None = None) -> torch.Tensor:
     """Return the cumulative product along an axis.
 
@@ -220,6 +225,7 @@ def cummin(a: torch.Tensor, axis: int | None = None, *, dim: int | None = None) 
     return _extreme("cummin", a, axis, dim)
 
 
+@shortcut("sort", BY_NAME, Sorted)
 def sort(
     a: torch.Tensor, axis: int | None = None, descending: bool = False, *, dim: int | None = None
 ) -> Sorted:
@@ -252,6 +258,7 @@ def sort(
     return Sorted(*catalogue.sort(a, axis, rules.flag(descending, "descending")))
 
 
+@shortcut("argsort", BY_NAME)
 def argsort(
     a: torch.Tensor, axis: int | None = None, descending: bool = False, *, dim: int | None = None
 ) -> torch.Tensor:
@@ -277,6 +284,7 @@ def argsort(
     return catalogue.argsort(a, axis, rules.flag(descending, "descending"))
 
 
+@shortcut("topk", BY_NAME, TopK)
 def topk(
     a: torch.Tensor,
     k: int,

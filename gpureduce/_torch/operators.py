@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gpureduce._torch import autocast, batching, gradients, groups, kernels, normalize, tangents, torch
-from gpureduce._torch.direct import core_call, direct
+from gpureduce._torch.direct import Recording, core_call, direct, recordings
 
 forward_ad = torch.autograd.forward_ad
 _set_forward_ad_enabled = forward_ad._set_fwd_grad_enabled
@@ -235,12 +235,19 @@ def define(
     if gradient is not None:
         first, noting = _differentiable(operator, gradient, kernels)
         _library.impl(name, first, "Autograd", with_keyset=True)
+        if core is None or core.is_prefix:
+            names = tuple([part.split("=")[0].split()[-1] for part in parameters.split(", ")])
+            recordings[name] = Recording(names, noting.apply, gradient.defaults)
+    else:
+        recordings[name] = None
     return operator if core is None else _direct(operator, core, cuda, gradient, noting)
 
 
 REDUCTION = ("a", "axis", "keepdims")
+OF_LABELS = ("a", "labels", "op", "num_groups", "axis")
+OF_OFFSETS = ("a", "offsets", "op", "axis")
 # Results of uint64 are left to the operator: sums of unsigned integers are int64, and minima uint64.
-_OF_GROUPS = {name: dtype for name, dtype in kernels.BY_NAME.items() if name != "uint64"}
+OF_GROUPS = {name: dtype for name, dtype in kernels.BY_NAME.items() if name != "uint64"}
 SUMS = kernels.BY_NAME | {"uint64": torch.int64}  # PyTorch's sums of unsigned integers are int64
 
 
@@ -324,7 +331,7 @@ group_reduce = define(
     groups.groups_on_cuda,
     groups.groups_on_host,
     groups.fake_groups,
-    Core("group_reduce", ("a", "labels", "op", "num_groups", "axis"), _OF_GROUPS),
+    Core("group_reduce", OF_LABELS, OF_GROUPS),
     batched=along(4, 0),
 )
 segment_reduce = define(
@@ -333,7 +340,7 @@ segment_reduce = define(
     groups.segments_on_cuda,
     groups.segments_on_host,
     groups.fake_segments,
-    Core("segment_reduce", ("a", "offsets", "op", "axis"), _OF_GROUPS),
+    Core("segment_reduce", OF_OFFSETS, OF_GROUPS),
     batched=along(3, 0),
 )
 gather_rows = define(

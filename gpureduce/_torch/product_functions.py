@@ -73,6 +73,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> to
     return result.squeeze(-1 if column else -2) if row else result
 
 
+@shortcut("conv2d", BY_NAME)
 def conv2d(
     x: torch.Tensor,
     w: torch.Tensor,

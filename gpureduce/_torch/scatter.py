@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 
 from gpureduce._rules import arguments as rules
 from gpureduce._torch import operators, torch
+from gpureduce._torch.direct import core_call
 from gpureduce._torch.groups import axis_of_rows
 from gpureduce._torch.kernels import is_whole
 
 REDUCTIONS = {"sum": "sum", "prod": "prod", "mean": "mean", "amax": "max", "amin": "min"}
 _SEGMENTS = ("sum", "mean", "max", "min", "prod")
 _INDICES = (torch.int32, torch.int64)
+_core_groups = core_call("group_reduce", operators.OF_LABELS, operators.OF_GROUPS)
+_core_segments = core_call("segment_reduce", operators.OF_OFFSETS, operators.OF_GROUPS)
 
 
 def check_tensor(a: Any, name: str) -> None:
@@ -81,6 +84,33 @@ def _check_index(a: torch.Tensor, index: Any, size: Any) -> None:
             raise IndexError(f"index: expected 0 to {size - 1}, got {least if least < 0 else most}")
 
 
+# Calls on plain GPU tensors, which the core checks: NotImplemented for all others
+
+
+def _index_added(input: Any, dim: Any, index: Any, source: Any) -> Any:
+    """Add the sums of rows to floating-point numbers."""
+    if _core_groups is None or type(input) is not torch.Tensor or type(dim) is not int or _compiling():
+        return NotImplemented
+    shape, dtype = input.shape, input.dtype
+    if not -len(shape) <= dim < len(shape) or is_whole(dtype):
+        return NotImplemented
+    if not isinstance(index, torch.Tensor) or index.dtype not in _INDICES:
+        return NotImplemented
+    sums = _core_groups(source, index, "sum", shape[dim], dim)
+    if sums is NotImplemented or sums.dtype is not dtype or sums.shape != shape:
+        return NotImplemented
+    return torch.add(input, sums) if sums.get_device() == input.get_device() else NotImplemented
+
+
+def _segments_reduced(data: Any, reduce: Any, offsets: Any, axis: Any) -> Any:
+    """Reduce segments that offsets give as int64."""
+    if _core_segments is None or type(data) is not torch.Tensor or _compiling() or reduce not in _SEGMENTS:
+        return NotImplemented
+    if not isinstance(offsets, torch.Tensor) or is_whole(data.dtype):
+        return NotImplemented
+    return _core_segments(data, offsets, reduce, axis)
+
+
 # Public functions
 
 
@@ -124,6 +154,10 @@ def index_add(
     >>> gpureduce.torch.index_add(torch.zeros(4), 0, index, source)
     tensor([4., 0., 2., 0.])
     """
+    if type(alpha) is int and alpha == 1:
+        result = _index_added(input, dim, index, source)
+        if result is not NotImplemented:
+            return result
     check_tensor(input, "input")
     dim = _dim_of(input, dim)
     _check_same(input, source, "source", "input")
@@ -346,6 +380,10 @@ def segment_reduce(
     >>> gpureduce.torch.segment_reduce(data, "max", lengths=lengths)
     tensor([3., -inf, 4.])
     """
+    if unsafe is True and lengths is None and indices is None and initial is None:
+        result = _segments_reduced(data, reduce, offsets, axis)
+        if result is not NotImplemented:
+            return result
     check_tensor(data, "data")
     _check_text(reduce, "reduce", _SEGMENTS)
     axis, unsafe = axis_of_rows(data, rules.integer(axis, "axis")), rules.flag(unsafe, "unsafe")

@@ -95,6 +95,33 @@ def test_normalized_rows_are_tensors(device, tensors):
 
 
 @pytest.mark.core
+def test_sorted_lines_are_tensors(device, tensors):
+    a = to_device(values(), device)
+
+    def function(name, *parameters):
+        report = None if name == "argsort" else lambda *results: results
+        return _core.fast_path(name, ("a", *parameters), (), report, 0, False, tensors())
+
+    topk = function("topk", "k", "axis", "largest", "sorted")
+    for inputs in ((a, 3), (a, 70, -1, False), (a, 9, 1, True, False), (a, 2, None)):
+        got, want = topk(*inputs), gpureduce.topk(*[-1 if each is None else each for each in inputs])
+        for mine, other in zip(got, want, strict=True):
+            assert (mine.shape, mine.dtype) == (other.shape, other.dtype)
+            assert mine.numpy().tobytes() == other.numpy().tobytes()
+    for descending in (False, True):
+        order = np.argsort(-values() if descending else values(), axis=1, kind="stable")
+        sorted_values, indices = function("sort", "axis", "descending")(a, -1, descending)
+        assert np.array_equal(indices.numpy(), order)
+        assert np.array_equal(sorted_values.numpy(), np.take_along_axis(values(), order, 1))
+        assert np.array_equal(function("argsort", "axis", "descending")(a, 1, descending).numpy(), order)
+    for inputs in ((a, 3, 0), (a, 0), (a, 71), (a, True), (a.T, 2), (a, 2, 1, 1)):
+        assert topk(*inputs) is NotImplemented
+    assert function("sort", "axis")(a, 0) is function("argsort", "descending")(a, 1) is NotImplemented
+    without = tensors(dtypes={"float32": np.float32})
+    assert _core.fast_path("sort", ("a",), (), print, 0, False, without)(a) is NotImplemented
+
+
+@pytest.mark.core
 def test_guards_leave_the_call_to_the_operator(device, tensors, monkeypatch):
     function = _core.fast_path("sum", PARAMETERS, (), None, 0, False, tensors())
     a = to_device(values(), device)

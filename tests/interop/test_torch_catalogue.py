@@ -1,12 +1,14 @@
 """Statistics, scans and sorts as PyTorch operators: results, gradients, transforms, opcheck."""
 
+import inspect
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", minversion="2.5")
 
 import gpureduce.torch as public  # noqa: E402
-from gpureduce._torch import catalogue, statistics  # noqa: E402
+from gpureduce._torch import catalogue, direct, statistics  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning"),
@@ -437,3 +439,39 @@ def test_indices_of_nothing_but_nans(place):
             public.nanargmax(a, 1)
     else:
         assert public.nanargmax(a, 1).tolist() == [-1, 1]
+
+
+RECORDED = {
+    "sum": [(1,), (1, None, True)],
+    "logsumexp": [(), (0, True)],
+    "cumsum": [(1,)],
+    "topk": [(2,), (2, None, False)],
+    "sort": [(), (0, True)],
+    "softmax": [(0,)],
+}
+
+
+@pytest.mark.parametrize(("name", "args"), [(name, args) for name in RECORDED for args in RECORDED[name]])
+def test_results_of_the_core_are_recorded_as_those_of_operators(name, args, place):
+    """The nodes get their results from calls without autograd."""
+    function, x = getattr(public, name), distinct(place).requires_grad_()
+    parameters = tuple(inspect.signature(function).parameters)
+    recorded = direct._recorder(torch.no_grad()(function), direct.recordings[name], parameters)
+    for options in ({}, dict(zip(parameters[1:], args, strict=False))):
+        both = [each(x, *(() if options else args), **options) for each in (function, recorded)]
+        assert type(both[0]) is type(both[1])
+        want, got = (each[0] if isinstance(each, tuple) else each for each in both)
+        assert torch.equal(got, want)
+        weights = torch.arange(1, got.numel() + 1, dtype=got.dtype).view(got.shape).to(place)
+        assert torch.equal(*[torch.autograd.grad(each, x, weights)[0] for each in (got, want)])
+    unable = direct._recorder(lambda *_, **__: NotImplemented, direct.recordings[name], parameters)
+    assert unable(x, *args) is recorded(x, residual=x) is NotImplemented
+
+
+def test_operators_without_gradients_return_no_floats():
+    """Their results need no node although an argument requires a gradient."""
+    without = {name for name, recording in direct.recordings.items() if recording is None}
+    assert without > {"argmax", "argsort", "nanargmin", "any"}
+    for name in without - {"add_rms_norm"}:
+        x = torch.ones(2, 3, dtype=torch.int32 if name.startswith("bitwise") else torch.float32)
+        assert not getattr(torch.ops.gpureduce, name)(x, 1).is_floating_point()

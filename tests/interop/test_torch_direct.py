@@ -110,6 +110,82 @@ def test_gradients(name):
     assert torch.autograd.gradcheck(lambda r: function(r, 1), x.requires_grad_())
 
 
+RECORDED = {
+    "sum": (1,),
+    "mean": ((0, 1),),
+    "logsumexp": (1,),
+    "nansum": (0,),
+    "fmax": (1,),
+    "median": (1,),
+    "softmax": (0,),
+    "log_softmax": (),
+    "cumsum": (1,),
+    "cumprod": (-1,),
+    "topk": (3,),
+    "sort": (-1, True),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_calls_are_those_of_the_operator(name):
+    x, args = elements(torch.float32, (6, 40)), RECORDED[name]
+    function, operator = getattr(gpureduce.torch, name), getattr(ops, name)
+    found = []
+    for call in (function, operator):
+        r = x.clone().requires_grad_()
+        results = call(r, *args)
+        first = results[0] if isinstance(results, tuple) else results
+        assert first.requires_grad
+        first.backward(torch.arange(first.numel(), device="cuda").view(first.shape).float())
+        found.append((first.detach(), r.grad))
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+
+
+def test_indices_of_tensors_that_require_gradients_have_none():
+    r = elements(torch.float32, (6, 40)).requires_grad_()
+    for name in ("argmax", "any", "count_nonzero", "argsort"):
+        got = getattr(gpureduce.torch, name)(r, 1)
+        assert not got.requires_grad
+        assert torch.equal(got, getattr(ops, name)(r.detach(), 1))
+
+
+def test_sorted_lines():
+    for dtype in (torch.float32, torch.bfloat16, torch.float64, torch.int32, torch.uint8, torch.bool):
+        x = elements(dtype)
+        for a, axis in ((x, -1), (x, 1), (x[..., ::2], 2)):
+            pairs = [(gpureduce.torch.topk(a, 2, axis), ops.topk(a, 2, axis, True, True))]
+            for down in (False, True):
+                pairs.append((gpureduce.torch.sort(a, axis, down), ops.sort(a, axis, down)))
+                assert torch.equal(gpureduce.torch.argsort(a, axis, down), ops.argsort(a, axis, down))
+            for got, want in pairs:
+                assert torch.equal(got.values, want[0])
+                assert torch.equal(got.indices, want[1])
+    for name in ("cumsum", "cumprod"):
+        for axis in (0, 1, 2):
+            x = elements(torch.int32)
+            assert torch.equal(getattr(gpureduce.torch, name)(x, axis), getattr(ops, name)(x, axis))
+
+
+def test_rows_are_added_and_segments_reduced():
+    x, index = elements(torch.float32, (40, 6)), (torch.arange(40, device="cuda") * 7) % 5
+    offsets = torch.tensor([0, 3, 3, 40], device="cuda")
+    start = elements(torch.float32, (5, 6))
+    want = start + ops.group_reduce(x, index, "sum", 5, 0)
+    assert torch.equal(gpureduce.torch.index_add(start, 0, index, x), want)
+    assert torch.equal(gpureduce.torch.index_add(start.T, -1, index, x.T), want.T)
+    r = start.clone().requires_grad_()
+    gpureduce.torch.index_add(r, 0, index, x).sum().backward()
+    assert torch.equal(r.grad, torch.ones_like(r))
+    for wrong in (start[:, :5], start.double(), start.cpu()):
+        with pytest.raises((TypeError, ValueError)):
+            gpureduce.torch.index_add(wrong, 0, index, x)
+    for reduce in ("sum", "mean", "max", "min", "prod"):
+        got = gpureduce.torch.segment_reduce(x, reduce, offsets=offsets, unsafe=True)
+        assert torch.equal(got.nan_to_num(9), ops.segment_reduce(x, offsets, reduce, 0).nan_to_num(9))
+    with pytest.raises(ValueError, match="reduce"):
+        gpureduce.torch.segment_reduce(x, "any", offsets=offsets, unsafe=True)
+
+
 def test_host_tensors_have_gradients_beside_a_gpu():
     for name in ("sum", "max"):
         x = elements(torch.float64, (3, 4)).cpu().requires_grad_()

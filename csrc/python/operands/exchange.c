@@ -149,6 +149,14 @@ int py_tensor_borrow(py_state *state, PyObject *object, py_borrowing *borrowing,
     return borrowing->has_stream ? 1 : reject();
 }
 
+int py_tensor_borrow_similar(PyObject *object, const py_borrowing *borrowing, dl_tensor *out) {
+    if (Py_TYPE(object) != borrowing->type || !borrowing->has_stream)
+        return 0;
+    if (borrowing->table->dltensor_from_py_object_no_sync(object, out) != 0)
+        return reject();
+    return out->device.type == DL_CUDA && out->device.number == borrowing->device;
+}
+
 int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_tensor *out) {
     *out = (py_tensor){.managed = NULL};
     py_known_type known;

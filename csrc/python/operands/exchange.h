@@ -42,5 +42,8 @@ typedef struct py_borrowing {
    not changed, and its stream is borrowing->stream. Gradients, conjugate and negative bits are not looked at.
    Returns and raises as py_tensor_from_object; 0 also if the table cannot describe tensors in this way. */
 int py_tensor_borrow(py_state *state, PyObject *object, py_borrowing *borrowing, dl_tensor *out);
+/* The same for a tensor of the type and on the device of the one before it, else 0: describes many tensors
+   faster. */
+int py_tensor_borrow_similar(PyObject *object, const py_borrowing *borrowing, dl_tensor *out);
 
 #endif
