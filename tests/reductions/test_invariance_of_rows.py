@@ -1,0 +1,66 @@
+"""A row keeps its bits in every batch and at every address where promises.md says so.
+
+By default each promised cell is checked with one dtype, which changes from cell to cell, and without long
+rows. On a GPU and with --exhaustive all of them are checked, in batches of up to 4,096 rows.
+"""
+
+import zlib
+
+import numpy as np
+import pytest
+
+from tests.support.invariance import (
+    LAYOUTS,
+    LONG,
+    OPERATORS,
+    PROMISES,
+    QUICK,
+    Cell,
+    Size,
+    differences,
+    placed,
+    promised,
+)
+from tests.support.pages import ROOT
+
+pytestmark = pytest.mark.filterwarnings("ignore:invalid value", "ignore:overflow", "ignore:divide by zero")
+PAGE = (ROOT / "docs/reference/promises.md").read_text()
+PROMISED = promised(PAGE)
+KEPT = {"yes": set(PROMISES), "from 2 rows": set(PROMISES), "start": {"start"}, "no": set()}
+
+
+def test_the_page_has_every_operator_and_dtype():
+    assert PROMISED.keys() == {
+        (name, dtype, layout)
+        for name, (_, dtypes) in OPERATORS.items()
+        for dtype in dtypes
+        for layout in LAYOUTS
+    }
+    assert set(PROMISED.values()) <= KEPT.keys()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_row_keeps_its_bits_where_the_page_says_so(operator, layout, device, exhaustive):
+    dtypes = [dtype for dtype in OPERATORS[operator][1] if PROMISED[operator, dtype, layout] != "no"]
+    if not exhaustive:
+        turn = zlib.crc32(f"{operator} {layout}".encode())
+        dtypes = [] if layout == "long rows" else dtypes[turn % len(dtypes) :][:1] if dtypes else []
+    for dtype in dtypes:
+        word = PROMISED[operator, dtype, layout]
+        for promise in KEPT[word]:
+            size = LONG if exhaustive else Size(64, (1, 3))
+            if word == "from 2 rows":
+                size = Size(size.all, tuple(batch for batch in size.batches if batch > 1))
+            cell = Cell(operator, dtype, layout, promise)
+            assert differences(cell, size, device) == [], cell
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_the_check_finds_calls_that_depend_on_the_batch_and_on_the_start(promise, device):
+    assert differences(Cell("prod", "float32", "rows", promise), QUICK, device)
+
+
+def test_arrays_are_placed_as_the_check_says(device):
+    array = placed(np.ones((3, 4), np.float32), 2, 3, device)
+    assert array.shape == (3, 4) and array.strides == (32, 8) and (array.numpy() == 1).all()
