@@ -108,6 +108,26 @@ typedef enum ptx_rounding {
 /* Operand kind of a memory address: the same for all lanes, a 32-bit register, or a 64-bit register. */
 typedef enum ptx_address { PTX_ADDRESS_UNIFORM, PTX_ADDRESS_32, PTX_ADDRESS_64 } ptx_address;
 
+/* Shape of a product of fragments (wmma): rows and columns of the result, and products per element. */
+typedef struct ptx_shape_size {
+    uint8_t m, n, k;
+} ptx_shape_size;
+
+typedef enum ptx_shape {
+    PTX_SHAPE_NONE,
+#define SHAPE(m, n, k) PTX_SHAPE_##m##x##n##x##k,
+#include "shapes.def"
+} ptx_shape;
+
+static inline ptx_shape_size ptx_shape_size_of(ptx_shape shape) {
+    static const ptx_shape_size sizes[] = {
+        {0, 0, 0},
+#define SHAPE(m, n, k) {m, n, k},
+#include "shapes.def"
+    };
+    return sizes[shape];
+}
+
 /* The opcodes, one per name in opcodes.def. */
 typedef enum ptx_opcode {
 #define OP(pattern, signature, name) PTX_OP_##name,
@@ -130,6 +150,7 @@ typedef struct ptx_instr {
     uint8_t kind, space, address;
     uint8_t vector; /* elements of a vector access, otherwise 1 */
     uint8_t combine, compare, rounding;
+    uint8_t shape; /* a ptx_shape; only of wmma */
     uint8_t effect;
     ptx_type type, type2; /* the last type of the opcode and the one before it (cvt: source, destination) */
     bool flip : 1;        /* the source predicate is negated */
@@ -140,6 +161,7 @@ typedef struct ptx_instr {
     bool target_syncs : 1, next_syncs : 1; /* of a branch: the target, or the next instruction, may reach a
                                               collective instruction */
     bool collective : 1;
+    bool first_is_column_major : 1; /* the first layout of the opcode is .col */
     bool needs_ticket : 1; /* its effect is visible to other blocks, or depends on them; see tickets.h */
     bool plain : 1;        /* unguarded: one handler call for all active lanes without further checks */
 } ptx_instr;

@@ -74,15 +74,16 @@ def test_a_program_as_in_first_lessons(built):
     result = run_program(built["lessons"], races="global", profile=True)
     lines = result.output.splitlines()
     assert (lines[0], lines[-1]) == ("the sum of 1000 integers is 499500", "the answer is right")
-    assert (result.status, result.launches, result.failures, result.findings) == (0, 7, (), ())
+    assert (result.status, result.launches, result.failures, result.findings) == (0, 8, (), ())
     shown = sum(round(float(line.split()[-2]) * 1e3) for line in lines[1:-1])  # 1 ns per warp instruction
     assert 0.9 < 1e3 * shown / result.warp_instructions < 1.1
     counts = {
         kernel.name.partition("(")[0]: total([line.counts for line in kernel.instructions])
         for kernel in result.profile.kernels
     }
-    naive, tiled = counts["multiply"], counts["multiply_tiled"]
+    naive, tiled, cores = (counts[name] for name in ("multiply", "multiply_tiled", "multiply_cores"))
     assert naive.multiply_adds == tiled.multiply_adds == 64 * 48 * 32
+    assert cores.multiply_adds == 0 and cores.warp_instructions < tiled.warp_instructions / 2
     assert naive.shared_wavefronts == 0 and 4 * tiled.global_sectors < naive.global_sectors
     (finding,) = run_program(built["lessons"], ["race"], races=True).findings
     assert finding.missing == "__syncthreads"

@@ -24,7 +24,7 @@ from gpureduce.kernels import run_program
 SECONDS = 600.0
 STAND_INS = Path(__file__).parents[1] / "programs" / "stand_ins"
 WAIVED = 2  # exit status of a program that finds that it cannot run here
-MAIN = re.compile(r"^[^/\n]*\bmain\s*\(", re.MULTILINE)
+MAIN = re.compile(r"^[^/\n]*\bint\s+main\s*\(", re.MULTILINE)
 # Headers of what is not simulated, by its name in the table.
 GRAPHICS = r"GL/|GLES|helper_gl\.h|freeglut|d3d\w*\.h|vulkan|EGL/|cudaEGL|X11/|FreeImage"
 LIBRARIES = (

@@ -119,6 +119,8 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     first.in.combine = (uint8_t)first.parts.combine;
     first.in.compare = (uint8_t)first.parts.compare;
     first.in.rounding = (uint8_t)first.parts.rounding;
+    first.in.shape = (uint8_t)first.parts.shape;
+    first.in.first_is_column_major = first.parts.column_major;
     first.in.effect = (uint8_t)first.parts.effect;
     first.in.type = first.parts.type;
     first.in.type2 = first.parts.type2;

@@ -175,8 +175,8 @@ ptx_type ptx_type_named(const char *name, size_t length) {
 static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) {
     static const struct {
         const char *name;
-        uint8_t space, vector, rank, combine, compare, rounding;
-        bool ftz, sat, relu, aligned, strong, cache_hint;
+        uint8_t space, vector, rank, combine, compare, rounding, shape;
+        bool ftz, sat, relu, aligned, strong, cache_hint, has_layout, column_major;
     } words[] = {
         {"global", .space = PTX_SPACE_GLOBAL},
         {"shared", .space = PTX_SPACE_SHARED},
@@ -210,6 +210,10 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
         {"rz", .rounding = PTX_ROUND_ZERO},
         {"rm", .rounding = PTX_ROUND_DOWN},
         {"rp", .rounding = PTX_ROUND_UP},
+#define SHAPE(m, n, k) {"m" #m "n" #n "k" #k, .shape = PTX_SHAPE_##m##x##n##x##k},
+#include "shapes.def"
+        {"row", .has_layout = true},
+        {"col", .has_layout = true, .column_major = true},
         {"ftz", .ftz = true},
         {"sat", .sat = true},
         {"relu", .relu = true},
@@ -236,6 +240,10 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
             parts->compare = (ptx_compare)words[i].compare;
         if (words[i].rounding)
             parts->rounding = (ptx_rounding)words[i].rounding;
+        if (words[i].shape)
+            parts->shape = (ptx_shape)words[i].shape;
+        parts->column_major = parts->has_layout ? parts->column_major : words[i].column_major;
+        parts->has_layout = parts->has_layout || words[i].has_layout;
         parts->ftz = parts->ftz || words[i].ftz;
         parts->sat = parts->sat || words[i].sat;
         parts->relu = parts->relu || words[i].relu;

@@ -28,10 +28,13 @@ typedef struct ptx_opcode_parts {
     ptx_combine combine;
     ptx_compare compare;
     ptx_rounding rounding;
+    ptx_shape shape;
     ptx_effect effect;
     bool ftz, sat, relu, aligned;
-    bool strong;     /* volatile, relaxed, acquire or release */
-    bool cache_hint; /* the last operand is a cache policy */
+    bool strong;       /* volatile, relaxed, acquire or release */
+    bool column_major; /* the first layout of the opcode is .col */
+    bool has_layout;   /* .row or .col */
+    bool cache_hint;   /* the last operand is a cache policy */
 } ptx_opcode_parts;
 
 /* Cache entry for an opcode of the text: its attributes and the first matching row. */

@@ -164,7 +164,7 @@ static bool literal_bits(const ptx_decoding *d, ptx_operand_kind kind, uint64_t 
     float narrow;
     *bits = value;
     if (kind == PTX_OPERAND_INTEGER)
-        return !is_float || d->parts.type2;
+        return !is_float || d->parts.type2 || d->parts.shape; /* the stride of a matrix */
     if (kind == PTX_OPERAND_F32 && bytes == 4)
         return true;
     if (kind == PTX_OPERAND_F64 && bytes == 8)

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <mma.h>
 #include <time.h>
 
 const int blocksize = 256;
@@ -145,9 +146,32 @@ static bool reductions(float *d_x, float *d_y, int n, bool race) {
     return sums[0] == expected && (race || sums[1] == expected) && sums[2] == expected;
 }
 
+// One warp per 16 x 16 results, by tensor cores.
+__global__ void multiply_cores(const float *a, const float *b, float *c, int M, int N, int K) {
+    namespace wmma = nvcuda::wmma;
+    __shared__ half part_a[256], part_b[256];
+    const float *rows = a + blockIdx.y * 16 * K, *columns = b + blockIdx.x * 16;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums;
+    wmma::fill_fragment(sums, 0);
+    for (int k = 0; k < K; k += 16) {
+        for (int i = threadIdx.x; i < 256; i += 32) {
+            part_a[i] = __float2half(rows[i / 16 * K + k + i % 16]);
+            part_b[i] = __float2half(columns[(k + i / 16) * N + i % 16]);
+        }
+        __syncwarp();
+        wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fragment_a;
+        wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> fragment_b;
+        wmma::load_matrix_sync(fragment_a, part_a, 16);
+        wmma::load_matrix_sync(fragment_b, part_b, 16);
+        wmma::mma_sync(sums, fragment_a, fragment_b, sums);
+        __syncwarp();
+    }
+    wmma::store_matrix_sync(c + blockIdx.y * 16 * N + blockIdx.x * 16, sums, N, wmma::mem_row_major);
+}
+
 static bool products(float *d_x, float *d_y) {
     enum { M = 64, N = 48, K = 32 };
-    static float a[M * K], b[K * N], c[2][M * N];
+    static float a[M * K], b[K * N], c[3][M * N];
     for (int i = 0; i < M * K; i++)
         a[i] = i % 5 - 2;
     for (int i = 0; i < K * N; i++)
@@ -161,6 +185,8 @@ static bool products(float *d_x, float *d_y) {
     timed("naive");
     multiply_tiled<<<grid, block>>>(d_a, d_b, d_y + M * N, M, N, K);
     timed("tiled");
+    multiply_cores<<<grid, 32>>>(d_a, d_b, d_y + 2 * M * N, M, N, K);
+    timed("tensor cores");
     cudaMemcpy(c, d_y, sizeof c, cudaMemcpyDeviceToHost);
     bool right = true;
     for (int row = 0; row < M; row++)
@@ -168,7 +194,8 @@ static bool products(float *d_x, float *d_y) {
             float sum = 0;
             for (int i = 0; i < K; i++)
                 sum += a[row * K + i] * b[i * N + column];
-            right = right && c[0][row * N + column] == sum && c[1][row * N + column] == sum;
+            right = right && c[0][row * N + column] == sum && c[1][row * N + column] == sum &&
+                    c[2][row * N + column] == sum;
         }
     return right;
 }
