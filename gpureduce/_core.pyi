@@ -101,6 +101,7 @@ def scan(
     op: int,
     axis: int,
     initial: bool,
+    exact: bool,
     destination: Destination,
     /,
 ) -> Any: ...

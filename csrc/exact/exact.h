@@ -10,6 +10,7 @@
 #include "reduce/general/plan.h"
 #include "reduce/ops.h"
 #include "rungs/rung.h"
+#include "scan/scan.h"
 
 /* Input 0 is the elements; if layout->has_second, input 1 is a mask or the second vector of a dot product.
  */
@@ -38,6 +39,15 @@ gr_planner gr_exact_plan;
 /* Does nothing if there are no results. */
 gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error);
+
+/* ---- cumulative sums, each of which is rounded once ---- */
+
+/* Whether there are kernels for elements of this dtype. */
+bool gr_exact_scan_takes(gr_dtype dtype);
+
+/* Runs a scan by GR_SCAN_SUM of at least one element. */
+gr_status gr_exact_scan_run(gr_device *device, const gr_scan *scan, const gr_binding *binding,
+                            const gr_interrupt *interrupt, gr_error *error);
 
 /* ---- arrays of `count` states of size.words words each, on the host ---- */
 

@@ -24,6 +24,8 @@ enum {
     GR_EXACT_PRODUCT_FIRST = 22, /* first of the wide bins that products of float32 use */
     GR_EXACT_PRODUCT_BINS = 19,
     GR_EXACT_PRODUCT_BLOCKS_PER_SM = 3, /* blocks that an SM holds at once (occupancy) */
+    GR_EXACT_SCAN_THREADS = 128,        /* per block of the kernels of cumulative sums */
+    GR_EXACT_PREFIX_THREADS = 1024,     /* max. per block that adds the states of a column's pieces */
 };
 
 enum {
@@ -49,6 +51,20 @@ typedef struct gr_exact_params {
     uint32_t share;                    /* 16-byte vectors per block, in the window kernels */
     uint8_t initial[GR_INITIAL_BYTES]; /* an element, by component; it is added once */
 } gr_exact_params;
+
+/* Parameters of the kernels of cumulative sums. Columns are cut into pieces, of which a thread has one. The
+   components (real, imaginary) of complex elements are columns of their own. */
+typedef struct gr_exact_scan_params {
+    uint64_t in;
+    uint64_t out;                  /* lines of rows of components, in C order */
+    uint64_t states;               /* of each piece of each column; 0 if there is one piece */
+    uint64_t lines, length, inner; /* inner: columns of components */
+    int64_t line_stride, along_stride, inner_stride; /* in components */
+    uint64_t pieces, piece;                          /* pieces per column; elements per piece */
+    uint32_t words;                                  /* of a state */
+    uint32_t components;
+    uint32_t initial; /* 1: each column of results begins with 0 */
+} gr_exact_scan_params;
 
 /* Parameters of the rungs of the ladder, which sum contiguous float32. */
 typedef struct gr_exact_rung_params {

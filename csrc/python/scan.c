@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "exact/exact.h"
 #include "python/errors.h"
 #include "python/job.h"
 #include "python/methods.h"
@@ -14,6 +15,7 @@ typedef struct scan_call {
     py_job job;
     gr_scan scan;
     size_t axis;
+    bool exact; /* round each sum once */
 } scan_call;
 
 static bool merge_axes(scan_call *self) {
@@ -65,7 +67,9 @@ static bool overlaps(const scan_call *self) {
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
-    return gr_scan_run(device, &((const scan_call *)arg)->scan, binding, interrupt, error);
+    const scan_call *self = arg;
+    return self->exact ? gr_exact_scan_run(device, &self->scan, binding, interrupt, error)
+                       : gr_scan_run(device, &self->scan, binding, interrupt, error);
 }
 
 /* ---- the fast path ---- */
@@ -74,8 +78,8 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 static int parse_arguments(scan_call *self, const py_arguments arguments) {
     py_job *job = &self->job;
     const py_operand *source = &job->inputs[0];
-    PyObject *const axis = arguments[PY_NAME_axis];
-    if (!py_is_none(arguments[PY_NAME_dtype]) ||
+    PyObject *const axis = arguments[PY_NAME_axis], *const exact = arguments[PY_NAME_exact];
+    if (!py_is_none(arguments[PY_NAME_dtype]) || (exact != NULL && exact != Py_False) ||
         !py_parse_bool(arguments[PY_NAME_include_initial], false, &self->scan.initial))
         return 0;
     int parsed = take_elements(self, arguments[PY_NAME_a], job->conversion);
@@ -114,21 +118,23 @@ PyObject *py_fast_scan(const py_signature *signature, const py_arguments argumen
 
 PyObject *py_scan(PyObject *module, PyObject *args) {
     PyObject *a, *destination, *result = NULL;
-    int op, initial, inferred = -1;
+    int op, initial, exact, inferred = -1;
     Py_ssize_t axis;
-    if (!PyArg_ParseTuple(args, "OinpO", &a, &op, &axis, &initial, &destination))
+    if (!PyArg_ParseTuple(args, "OinppO", &a, &op, &axis, &initial, &exact, &destination))
         return NULL;
     if (op < 0 || op >= GR_SCAN_OPS) {
         PyErr_Format(PyExc_ValueError, "op: expected 0 to %d, got %d", GR_SCAN_OPS - 1, op);
         return NULL;
     }
-    scan_call self = {.scan = {.op = (gr_scan_op)op, .initial = initial != 0}};
+    scan_call self = {.scan = {.op = (gr_scan_op)op, .initial = initial != 0}, .exact = exact != 0};
     py_job_init(&self.job, PyModule_GetState(module));
     const py_operand *source = &self.job.inputs[0];
     if (take_elements(&self, a, PY_NATIVE) > 0) {
         self.axis = (size_t)axis;
         if (axis < 0 || self.axis >= source->ndim || py_operand_count(source, NULL) == 0)
             PyErr_SetString(PyExc_ValueError, "a: expected elements along an axis");
+        else if (self.exact && (op != GR_SCAN_SUM || !gr_exact_scan_takes(source->dtype)))
+            PyErr_SetString(PyExc_TypeError, "a: exact cumulative sums are of floating-point numbers");
         else
             inferred = infer_shape(&self);
     }

@@ -141,10 +141,10 @@ def _extremes(op: int, a: Any, axis: Any, out: Any, options: Options) -> Any:
     core_out = output.core_out(operand.dtype)
     destination = (core_out, operand.kind, operand.index, output.stream)
     try:
-        result = _core.scan(operand.handle, op, along, False, destination)
+        result = _core.scan(operand.handle, op, along, False, False, destination)
     except ValueError:
         if operand.view is None:
             raise
         copy = output.in_c_order(operand)
-        result = _core.scan(copy.handle, op, along, False, destination)
+        result = _core.scan(copy.handle, op, along, False, False, destination)
     return output.store(None if core_out is not None else result)

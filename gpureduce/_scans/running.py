@@ -46,6 +46,7 @@ def cumulative_sum(
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
+    exact: bool = False,
 ) -> Any:
     """Return the cumulative sum along an axis, as `numpy.cumulative_sum`.
 
@@ -77,6 +78,9 @@ def cumulative_sum(
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. Default:
         True if `a` is on a device.
+    exact : bool
+        True returns the correctly rounded result (to nearest, ties to even), which depends neither on the
+        order of the elements nor on the device. See docs/explanation/exact-sums.md.
 
     Returns
     -------
@@ -98,6 +102,9 @@ def cumulative_sum(
     float32 and complex64 are accumulated in float64, float16 and bfloat16 in float32, and each sum is rounded
     once. A sum that overflows the dtype and then returns to its range is therefore finite again.
 
+    With ``exact=True``, each sum of floating-point or complex numbers is exact before its rounding. Its three
+    kernels need temporary memory: up to nine times that of `a`.
+
     Examples
     --------
     >>> import numpy as np, gpureduce
@@ -107,7 +114,8 @@ def cumulative_sum(
     array([[0., 1., 2.],
            [3., 5., 7.]])
     """
-    return _running("sum", a, axis, dtype, out, include_initial, device, stream, as_device)
+    exact = rules.flag(exact, "exact")
+    return _running("sum", a, axis, dtype, out, include_initial, device, stream, as_device, exact=exact)
 
 
 @fast_path_named(partial(_report, "prod"))
@@ -368,6 +376,7 @@ def _running(
     as_device: bool | None,
     flatten: bool = False,
     skip_nan: bool = False,
+    exact: bool = False,
 ) -> Any:
     options = Options(device=device, stream=stream, as_device=as_device)
     operand = with_axis(as_operand(a, device))
@@ -381,6 +390,8 @@ def _running(
     if flatten:
         operand = flattened(operand, output)
     loop = output.loop_dtype(op, operand.rule_dtype, dtype)
+    if exact and loop.kind in "biu":
+        raise TypeError(f"dtype: exact=True requires floating-point or complex numbers, got {loop}")
     logical = loop == dtypes.BOOL
     if not (loop.kind in "iu" and operand.dtype.kind in "biu"):  # else modulo 2^64, then a smaller power
         operand = output.cast(operand, loop)
@@ -398,17 +409,17 @@ def _running(
         output.core_out(dtypes.core_dtype(op, operand.dtype)) if counts is None else counts._view_tuple()
     )
     try:
-        result = _scanned(op, operand, along, initial, core_out, output)
+        result = _scanned(op, operand, along, initial, exact, core_out, output)
     except ValueError:
         if operand.view is None:
             raise
-        result = _scanned(op, output.in_c_order(operand), along, initial, core_out, output)
+        result = _scanned(op, output.in_c_order(operand), along, initial, exact, core_out, output)
     if counts is not None:
         view = output.view._view_tuple()
         _core.convert(counts._view_tuple(), "bool", (view, operand.kind, operand.index, output.stream))
     stored = output.store(None if core_out is not None else result)
     if loop.kind in "fc" and isinstance(stored, np.ndarray):
-        _check_fp_status(op, stored, operand, along, initial)
+        _check_fp_status(op, stored, operand, along, initial, exact)
     return stored
 
 
@@ -443,25 +454,37 @@ def flattened(operand: Operand, output: OutputSpec) -> Operand:
     return operand.with_strides((size,), (itemsize,))
 
 
-def _scanned(op: str, operand: Operand, along: int, initial: bool, core_out: Any, output: OutputSpec) -> Any:
+def _scanned(
+    op: str,
+    operand: Operand,
+    along: int,
+    initial: bool,
+    exact: bool,
+    core_out: Any,
+    output: OutputSpec,
+) -> Any:
     """Scan by the core; None if it writes to `core_out`."""
     return _core.scan(
         operand.handle,
         int(op == "prod"),
         along,
         initial,
+        exact,
         (core_out, operand.kind, operand.index, output.stream),
     )
 
 
-def _check_fp_status(op: str, result: np.ndarray, operand: Operand, axis: int, initial: bool) -> None:
+def _check_fp_status(
+    op: str, result: np.ndarray, operand: Operand, axis: int, initial: bool, exact: bool = False
+) -> None:
     """Report overflows and invalid operations as NumPy does, for results and elements on the host."""
     modes = np.geterr()
     if modes["over"] == modes["invalid"] == "ignore" or not isinstance(operand.handle, np.ndarray):
         return
     rows = np.moveaxis(result, axis, 0)
-    # Infinity in float64 stays infinity, or becomes NaN, until the end.
-    some = rows[-1:] if result.dtype.itemsize >= (16 if result.dtype.kind == "c" else 8) else rows
+    # Infinity in float64 stays infinity, or becomes NaN, until the end, unless sums are exact.
+    is_double = result.dtype.itemsize >= (16 if result.dtype.kind == "c" else 8)
+    some = rows[-1:] if is_double and not exact else rows
     with np.errstate(all="ignore"):
         if np.isfinite(np.add.reduce(some, axis=None)):
             return

@@ -12,6 +12,7 @@ EACH = INCLUDE + "exact/each.cuh"
 FINISH = INCLUDE + "exact/finish.cuh"
 WINDOW = INCLUDE + "exact/window.cuh"
 SLOTS = INCLUDE + "exact/slots.cuh"
+RUNNING = INCLUDE + "exact/running.cuh"
 
 
 def state(words=""):
@@ -20,6 +21,10 @@ def state(words=""):
 
 def parts(words):
     return ("tests/states/test_states.py", "-k", words)
+
+
+def running():
+    return ("tests/exact/test_exact_scan.py", "-k", "any_floats or many_pieces")
 
 
 def sums(words="any_floats"):
@@ -443,5 +448,25 @@ MUTANTS = (
         "if (part == 1 && component == 0)",
         "if (part == 1)",
         sums("results_go"),
+    ),
+    # Cumulative sums
+    Mutant("a carry ends after three digits", RUNNING, "RunningSum", "carry != 0 &&", "false &&", running()),
+    Mutant("a negative sum loses one unit", RUNNING, "RunningSum", "own - extension)", "own)", running()),
+    Mutant("digits below do not decide ties", RUNNING, "RunningSum", "first + 3 < top,", "false,", running()),
+    Mutant(
+        "flags of pieces are added",
+        RUNNING,
+        "sum_before_pieces",
+        "is_flags ? a | b : a + b",
+        "a + b",
+        running(),
+    ),
+    Mutant(
+        "a piece has its own sum before it",
+        RUNNING,
+        "sum_before_pieces",
+        "before = joined(before, own[k]);",
+        "before = own[k];",
+        running(),
     ),
 )

@@ -326,7 +326,7 @@ def test_views_of_a_device():
 
     def scan(pointer, shape, strides, axis, out=None):
         view = (pointer, shape, strides, "float64")
-        return _core.scan(view, False, axis, False, (out, _core.SIM, 0, 0))
+        return _core.scan(view, False, axis, False, False, (out, _core.SIM, 0, 0))
 
     reversed_strides = tuple(-step for step in a.strides)
     for axis in range(3):
@@ -375,7 +375,8 @@ def test_kernels_have_no_races(shape, dtype):
     a = integers(shape, dtype, 7)
     for product in (False, True):
         result, launches, problem = observe(
-            lambda device, product=product: _core.scan(a, product, 0, True, (None, device, 0, 0)), GLOBAL
+            lambda device, product=product: _core.scan(a, product, 0, True, False, (None, device, 0, 0)),
+            GLOBAL,
         )
         assert problem is None and result.shape[0] == shape[0] + 1
         assert [kernel.races for kernel in kernel_profiles(launches, "", 0)] == [()]
