@@ -104,8 +104,7 @@ def charts() -> dict[str, str]:
         drawn[f"conv-{form}{name}"] = conv.ladder_chart(
             conv_record, load("published_conv.json"), palette, phone
         )
-    for name, palette in PALETTES.items():
-        drawn[f"several-{name}"] = multi_device.svg(load("multi_device_h200.json"), palette)
+        drawn[f"several-{form}{name}"] = multi_device.svg(load("multi_device_h200.json"), palette, phone)
     return {f"docs/images/{name}.svg": text for name, text in drawn.items() if text is not None}
 
 

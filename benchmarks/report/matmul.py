@@ -189,7 +189,7 @@ def shapes(record: dict) -> str:
     refuse_wrong(record)
     lines = [f"{_where(record)}. {record['method']}"]
     if "ffma_tflop_per_s" in record:
-        lines = [chart.picture("matmul-roofline", roofline_message(record)), "", *lines]
+        lines = [chart.picture("matmul-roofline", roofline_message(record), phone=True), "", *lines]
     for dtype, precision in dict.fromkeys(_what(row) for row in record["rows"]):
         mine = [row for row in record["rows"] if _what(row) == (dtype, precision)]
         vendor = {_size(row): row for row in mine if row["variant"] == VENDOR}

@@ -245,7 +245,7 @@ class MultiDevice(Benchmark):
             lines += [*markdown.table([what, *columns], "lr", cells), ""]
         if not record["simulated"]:
             on_devices = [row for row in record["rows"] if row["where"] == "device"]
-            lines.append(drawing.picture("several", message(on_devices)))
+            lines.append(drawing.picture("several", message(on_devices), phone=True))
         return "\n".join(lines).rstrip()
 
     @staticmethod
@@ -255,20 +255,22 @@ class MultiDevice(Benchmark):
 
 
 BARS = ("gpureduce", "slowest", "torch", "nccl", "cupy", "jax")
-WIDTH, LEFT, RIGHT, TOP, STEP, BAR = 880, 70, 330, 78, 16, 12
+WIDTH, LEFT, RIGHT, STEP, BAR = 880, 70, 330, 16, 12
 
 
-def svg(record: dict, palette: Palette) -> str:
-    """Return bars of time over GPUs: of the smallest tensors, and of the largest to another scale."""
+def svg(record: dict, palette: Palette, phone: bool = False) -> str:
+    """Return bars of time over GPUs: of the smallest tensors, and of the largest to another scale.
+
+    `phone`: for narrow screens, with the names above the bars.
+    """
     rows = [row for row in record["rows"] if row["where"] == "device"]
     colours = {**palette.libraries, "slowest": palette.faint}
     colours["nccl"] = drawing.blend(colours["torch"], palette.background)
-    title, y = message(rows), float(TOP)
+    title, width = message(rows), drawing.PHONE if phone else WIDTH
+    left, right, step = (52, 8, STEP + 16) if phone else (LEFT, RIGHT, STEP)
     below = f"{record['device']}: time from the call to the Python float, in us; each size to its own scale"
-    parts = [
-        drawing.text(0, 20, title, palette.text, size=16),
-        drawing.text(0, 40, below, palette.faint, size=12),
-    ]
+    parts, ends = drawing.titles(title, below, width, palette)
+    y = ends + 38.0
     for n in (min(row["n"] for row in rows), max(row["n"] for row in rows)):
         found = [row for row in rows if row["n"] == n]
         longest = max(time for row in found for name in BARS if (time := _time(row, name)))
@@ -279,19 +281,16 @@ def svg(record: dict, palette: Palette) -> str:
             for name in BARS:
                 if (time := _time(row, name)) is None:
                     continue
-                end = LEFT + (WIDTH - LEFT - RIGHT) * time / longest
+                end = left + (width - left - right) * time / longest
                 words = f"{time:.1f} us  {LABELS[name].replace('`', '')}"
-                parts.append(drawing.rect(LEFT, y, end - LEFT, BAR, colours[name]))
-                parts.append(drawing.text(end + 6, y + BAR - 2, words, palette.text, size=12))
-                y += STEP
+                place = (left, y + BAR - 2) if phone else (end + 6, y + BAR - 2)
+                top = y + BAR + 2 if phone else y
+                parts.append(drawing.rect(left, top, end - left, BAR, colours[name]))
+                parts.append(drawing.text(*place, words, palette.text, size=12))
+                y += step
             y += STEP / 2
         y += 2 * STEP
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y - STEP:.0f}" '
-        f'viewBox="0 0 {WIDTH} {y - STEP:.0f}" role="img" '
-        'font-family="-apple-system, Segoe UI, Helvetica, Arial, sans-serif">'
-    )
-    return "\n".join([head, f"<title>{escape(title)}</title>", *parts, "</svg>", ""])
+    return drawing.svg(title, width, round(y - STEP), parts)
 
 
 def message(rows: list[dict]) -> str:

@@ -104,8 +104,13 @@ def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[s
 # Where the limits are
 
 
-def plot_roofline(roofline: Roofline, ax: Any = None, *, dark: bool | None = False) -> Any:
-    """Draw the rungs below the roofs of memory and multiply-add units."""
+def plot_roofline(
+    roofline: Roofline, ax: Any = None, *, dark: bool | None = False, narrow: bool = False
+) -> Any:
+    """Draw the rungs below the roofs of memory and multiply-add units.
+
+    `narrow`: for axes of 4 inches, in which the magnified points are below the names of the roofs.
+    """
     with style(dark) as palette:
         ax = axes_of(ax, 9, 5.6)
         memory = roofline.bandwidths[0][1]
@@ -114,11 +119,13 @@ def plot_roofline(roofline: Roofline, ax: Any = None, *, dark: bool | None = Fal
         across = np.geomspace(least, most, 400)
         _draw_roofline(ax, roofline, across, palette)
         _name_roofs(ax, roofline, least, most, palette)
-        _name_points(ax, roofline, across, palette)
+        inset = (0.3, 0.06, 0.68, 0.36) if narrow else (0.5, 0.09, 0.48, 0.42)
+        _name_points(ax, roofline, across, palette, inset)
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlim(least, most)
-        ax.set_ylim(min(point.tflop_per_s for point in roofline.points) / 2, 2 * roofline.peak)
+        slowest = min(point.tflop_per_s for point in roofline.points)
+        ax.set_ylim(slowest / (16 if narrow else 2), 2 * roofline.peak)
         ax.set_xlabel(
             "FLOP per byte of the global sectors that the kernel requests (counted by the simulator)"
         )
@@ -174,7 +181,9 @@ def _draw_roofline(ax: Any, roofline: Roofline, across: np.ndarray, palette: Pal
     ax.set_yscale("log")
 
 
-def _name_points(ax: Any, roofline: Roofline, across: np.ndarray, palette: Palette) -> None:
+def _name_points(
+    ax: Any, roofline: Roofline, across: np.ndarray, palette: Palette, place: tuple[float, ...]
+) -> None:
     """Write names above the points or, where points are close, in an inset that magnifies them."""
     known = matmul_labels()
     fastest = max(point.tflop_per_s for point in roofline.points)
@@ -194,16 +203,15 @@ def _name_points(ax: Any, roofline: Roofline, across: np.ndarray, palette: Palet
                 name = f"{point.variant}  {known.get(point.variant, '')}"
                 ax.annotate(name, at, (8, 0), ha="left", va="center", **small)
     if crowd:
-        _draw_inset(ax, roofline, crowd, across, palette)
+        _draw_inset(ax.inset_axes(place), ax, roofline, crowd, across, palette)
 
 
 def _draw_inset(
-    ax: Any, roofline: Roofline, crowd: list[Point], across: np.ndarray, palette: Palette
+    inset: Any, ax: Any, roofline: Roofline, crowd: list[Point], across: np.ndarray, palette: Palette
 ) -> None:
     from matplotlib.ticker import NullFormatter, ScalarFormatter
 
     known = matmul_labels()
-    inset = ax.inset_axes((0.5, 0.09, 0.48, 0.42))
     _draw_roofline(inset, roofline, across, palette)
     slowest, furthest = (min(p.tflop_per_s for p in crowd), max(p.flop_per_byte for p in crowd))
     inset.set_xlim(min(p.flop_per_byte for p in crowd) / 1.15, 4.5 * furthest)

@@ -212,7 +212,7 @@ def test_the_picture_of_the_threads(palette):
             assert sum(map(float, widths)) / step == pytest.approx(wanted, rel=0.05) and wanted > 0
 
 
-@pytest.mark.parametrize("name", ["lanes", "peers", "ladder", "matmul", "conv"])
+@pytest.mark.parametrize("name", ["lanes", "peers", "ladder", "matmul", "conv", "several"])
 def test_charts_have_a_form_for_phones(name):
     """Half as wide, with the same message, and in the page that shows the chart."""
     for background in ("light", "dark"):
@@ -236,6 +236,20 @@ def test_charts_have_a_form_for_phones(name):
         assert f'media="(max-width: 600px)" srcset="docs/images/{name}-phone-light.svg"' in shown.replace(
             "../", "docs/"
         )
+
+
+@pytest.mark.parametrize("name", ["matmul-tiles", "matmul-roofline", "exact"])
+def test_figures_have_a_form_for_phones(name):
+    """Half as wide or narrower, and in the page that shows the figure."""
+    for background in ("light", "dark"):
+        wide, narrow = (
+            float(re.search(r'<svg [^>]*width="([\d.]+)pt"', path.read_text("utf-8"))[1])
+            for form in ("", "-phone")
+            for path in [ROOT / f"docs/images/{name}{form}-{background}.svg"]
+        )
+        assert narrow < 0.6 * wide
+    shown = "\n".join(page.read_text("utf-8") for page in PAGES)
+    assert f'media="(max-width: 600px)" srcset="../images/{name}-phone-light.svg"' in shown
 
 
 def test_the_code_that_the_glossary_names_is_there():
