@@ -1691,19 +1691,22 @@ def nancumsum(
 @overload
 def bincount(
     x: DeviceArray, weights: AnyArray | None = None, minlength: SupportsIndex = 0, *,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    size: SupportsIndex | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def bincount(
     x: AnyArray, weights: AnyArray | None = None, minlength: SupportsIndex = 0, *,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    size: SupportsIndex | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def bincount(
     x: AnyArray, weights: AnyArray | None = None, minlength: SupportsIndex = 0, *,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    size: SupportsIndex | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: bool | None = None,
 ) -> Any: ...
 
 @overload

@@ -96,6 +96,7 @@ CALLS = {
     "group_reduce(x, g, num_groups=8)": "torch.zeros(8, 256, device='cuda').index_add_(0, g, x)",
     "reduceat(x, s, axis=1)": "",
     "bincount(g, minlength=8)": "torch.bincount(g, minlength=8)",
+    "bincount(g, size=8)": "torch.bincount(g, minlength=8)",
     "partial(x, 'sum', as_device=True)": "",
     "x.copy()": "x.clone()",
     "x.T.copy()": "x.T.contiguous()",

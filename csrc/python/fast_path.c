@@ -316,6 +316,8 @@ static const struct {
     {"conv2d", py_fast_conv2d, 0},
     {"cumulative_sum", py_fast_scan, GR_SCAN_SUM},
     {"cumulative_prod", py_fast_scan, GR_SCAN_PROD},
+    {"nancumsum", py_fast_scan, GR_SCAN_SUM | PY_SCAN_VALID},
+    {"nancumprod", py_fast_scan, GR_SCAN_PROD | PY_SCAN_VALID},
     {"cummax", py_fast_scan, GR_SCAN_MAX},
     {"cummin", py_fast_scan, GR_SCAN_MIN},
     {"median", py_fast_quantiles, PY_MEDIAN},
@@ -332,6 +334,7 @@ static const struct {
     {"segment_reduce", py_fast_segments, PY_BY_OFFSETS},
     {"reduceat", py_fast_segments, PY_BY_INDICES},
     {"group_reduce", py_fast_segments, PY_BY_LABELS},
+    {"bincount", py_fast_bincount, 0},
 };
 
 /* Finds a function by its name, else an operator. -1 with an exception set. */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "conv/conv.h"
+#include "device/tables.h"
 #include "jax/jax.h"
 #include "matmul/matmul.h"
-#include "multi/table.h"
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
@@ -220,8 +220,8 @@ static int core_exec(PyObject *module) {
         py_array_init(module, state) < 0 || py_default_device_init(state) < 0)
         return -1;
     py_unpack_init();
-    state->multi_tables = gr_multi_tables_open();
-    if (state->multi_tables == NULL) {
+    state->tables = gr_tables_open();
+    if (state->tables == NULL) {
         PyErr_NoMemory();
         return -1;
     }
@@ -262,7 +262,7 @@ static int core_clear(PyObject *module) {
 static void core_free(void *module) {
     core_clear(module);
     gr_jax_set_registry(NULL);
-    gr_multi_tables_close(state_of(module)->multi_tables);
+    gr_tables_close(state_of(module)->tables);
     gr_registry_close(&state_of(module)->registry);
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "multi/table.h"
+#include "device/tables.h"
 #include "python/array_list.h"
 #include "python/dtype.h"
 #include "python/errors.h"
@@ -14,7 +14,7 @@
 typedef struct multi_call {
     py_job job;
     gr_multi multi;
-    gr_multi_tables *tables;
+    gr_tables *tables;
     bool has_dtype;
     py_array_list own;         /* the list of this call, unless a capsule has it */
     const py_array_list *list; /* no rows: of NORM2_STATE */
@@ -36,20 +36,20 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
     const multi_call *self = arg;
     const py_array_list *list = self->list;
     gr_binding with_table = *binding;
-    gr_multi_table *table = NULL;
+    gr_table *table = NULL;
     gr_stream_state state = {.capture = 0};
     gr_status status = order_streams(self, device, false, error);
     if (status == GR_OK)
         status = gr_stream_get_state(device, binding->stream, &state, error);
     if (status == GR_OK && list->row_count > 0)
-        status = gr_multi_table_acquire(self->tables, device, list->rows, list->row_count, state.capture != 0,
-                                        &table, error);
+        status = gr_table_acquire(self->tables, device, list->rows, list->row_count * sizeof list->rows[0],
+                                  state.capture != 0, &table, error);
     if (status != GR_OK)
         return status;
     if (self->multi.op != GR_MULTI_NORM2_STATE)
-        with_table.inputs[0] = (gr_source){.origin = table == NULL ? 0 : gr_multi_table_address(table)};
+        with_table.inputs[0] = (gr_source){.origin = table == NULL ? 0 : gr_table_address(table)};
     status = gr_multi_run(device, &self->multi, &with_table, interrupt, error);
-    gr_multi_table_release(self->tables, table);
+    gr_table_release(self->tables, table);
     return status == GR_OK ? order_streams(self, device, true, error) : status;
 }
 
@@ -206,7 +206,7 @@ PyObject *py_multi(PyObject *module, PyObject *args, PyObject *named) {
     unsigned long long offset = 0;
     gr_device *view_device = NULL;
     py_state *state = PyModule_GetState(module);
-    multi_call self = {.tables = state->multi_tables};
+    multi_call self = {.tables = state->tables};
     if (!PyArg_ParseTupleAndKeywords(args, named, "Os|pzKOOddOOI", names, &arrays, &op, &each, &dtype,
                                      &offset, &stream, &norm, &self.multi.max_norm, &self.multi.eps, &place,
                                      &out, &self.multi.blocks))

@@ -1,6 +1,6 @@
 /* Prefix sums, products and extremes along one axis (cumsum, cumprod, cummax, with or without an initial
-   value). The fast path and the entry behind the Python fallback share the conversion of the elements and the
-   shape of the result. */
+   value; nancumsum and nancumprod). The fast path and the entry behind the Python fallback share the
+   conversion of the elements and the shape of the result. */
 #include "scan/scan.h"
 
 #include <string.h>
@@ -10,12 +10,15 @@
 #include "python/job.h"
 #include "python/methods.h"
 #include "python/signature.h"
+#include "reduce/reduce.h"
 
 typedef struct scan_call {
     py_job job;
     gr_scan scan;
     size_t axis;
-    bool exact; /* round each sum once */
+    bool exact;          /* round each sum once */
+    bool leaves_out_nan; /* `valid` is run before the scan, which is then in place */
+    gr_reduction valid;  /* writes the elements to the result, in C order, with NaN replaced */
 } scan_call;
 
 static bool merge_axes(scan_call *self) {
@@ -68,8 +71,44 @@ static bool overlaps(const scan_call *self) {
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
     const scan_call *self = arg;
-    return self->exact ? gr_exact_scan_run(device, &self->scan, binding, interrupt, error)
-                       : gr_scan_run(device, &self->scan, binding, interrupt, error);
+    gr_binding bound = *binding;
+    if (self->leaves_out_nan) {
+        const gr_status status = gr_reduction_run(device, &self->valid, binding, NULL, interrupt, error);
+        if (status != GR_OK)
+            return status;
+        bound.inputs[0] = (gr_source){.host = NULL, .origin = binding->device_out};
+    }
+    return self->exact ? gr_exact_scan_run(device, &self->scan, &bound, interrupt, error)
+                       : gr_scan_run(device, &self->scan, &bound, interrupt, error);
+}
+
+/* Plans the copy without NaN: a nansum, or nanprod, along an axis of length one. 1: planned; 0: fall back to
+   Python. */
+static int plan_valid(scan_call *self) {
+    const py_job *job = &self->job;
+    const py_operand *source = &job->inputs[0];
+    gr_scan *scan = &self->scan;
+    gr_reduction *valid = &self->valid;
+    gr_layout *layout = &valid->layout;
+    const int64_t item = (int64_t)gr_dtypes[source->dtype].item_bytes;
+    gr_error ignored;
+    self->leaves_out_nan = gr_dtypes[source->dtype].kind != GR_KIND_BITS;
+    if (!self->leaves_out_nan)
+        return 1;
+    if (!job->on_device || !source->on_device || scan->initial || job->dtype != source->dtype ||
+        source->ndim >= GR_MAX_NDIM || py_job_out_overlaps(job))
+        return 0;
+    *valid =
+        (gr_reduction){.op = scan->op == GR_SCAN_SUM ? GR_OP_nansum : GR_OP_nanprod, .dtype = source->dtype};
+    py_operand_fill_layout(source, layout);
+    layout->extent[layout->ndim] = 1;
+    layout->stride[layout->ndim] = item;
+    layout->reduced[layout->ndim++] = true;
+    gr_reduction_fill_layout(valid, job->device, false);
+    scan->inner_stride = item;
+    scan->along_stride = item * (int64_t)scan->inner;
+    scan->line_stride = scan->along_stride * (int64_t)scan->length;
+    return gr_general_plan_make(layout, &valid->plan, &ignored) == GR_OK;
 }
 
 /* ---- the fast path ---- */
@@ -100,11 +139,15 @@ static int parse_arguments(scan_call *self, const py_arguments arguments) {
 }
 
 PyObject *py_fast_scan(const py_signature *signature, const py_arguments arguments) {
-    scan_call self = {.scan = {.op = (gr_scan_op)signature->parameter}};
+    scan_call self;
+    self.scan = (gr_scan){.op = (gr_scan_op)(signature->parameter & ~(uint64_t)PY_SCAN_VALID)};
+    self.leaves_out_nan = self.exact = false;
     py_job_init(&self.job, signature->state);
     py_job_use_tensors(&self.job, signature, arguments[PY_NAME_a]);
     py_job_accept_jax(&self.job);
-    const int parsed = parse_arguments(&self, arguments);
+    int parsed = parse_arguments(&self, arguments);
+    if (parsed > 0 && (signature->parameter & PY_SCAN_VALID) != 0)
+        parsed = plan_valid(&self);
     PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
     if (result != NULL && parsed > 0 && self.job.has_nonfinite && signature->report != Py_None)
         result = py_reported(result, PyObject_CallFunction(signature->report, "OOnO", result,
@@ -126,7 +169,10 @@ PyObject *py_scan(PyObject *module, PyObject *args) {
         PyErr_Format(PyExc_ValueError, "op: expected 0 to %d, got %d", GR_SCAN_OPS - 1, op);
         return NULL;
     }
-    scan_call self = {.scan = {.op = (gr_scan_op)op, .initial = initial != 0}, .exact = exact != 0};
+    scan_call self;
+    self.scan = (gr_scan){.op = (gr_scan_op)op, .initial = initial != 0};
+    self.leaves_out_nan = false;
+    self.exact = exact != 0;
     py_job_init(&self.job, PyModule_GetState(module));
     const py_operand *source = &self.job.inputs[0];
     if (take_elements(&self, a, PY_NATIVE) > 0) {

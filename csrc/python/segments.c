@@ -6,8 +6,8 @@
 
 #include <string.h>
 
+#include "device/tables.h"
 #include "groups/groups.h"
-
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/job.h"
@@ -99,11 +99,37 @@ static bool are_offsets(const segments_call *self) {
            offsets->extent[0] > self->segments.permuted_rows;
 }
 
+/* Whether offsets or labels in host memory are copied to a table on the device: then the call waits for no
+   other work, and a graph can read them. */
+static bool needs_table(const segments_call *self, const gr_binding *binding) {
+    enum { MAX_TABLE_BYTES = 1 << 20 };
+    const gr_source *cut = &binding->inputs[OFFSETS];
+    return self->job.input_count == 2 && binding->inputs[ELEMENTS].host == NULL &&
+           binding->host_out == NULL && cut->host != NULL && cut->bytes > 0 && cut->bytes <= MAX_TABLE_BYTES;
+}
+
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
     const segments_call *self = arg;
-    return self->by_label ? gr_groups_run(device, &self->groups, binding, interrupt, error)
-                          : gr_segments_run(device, &self->segments, binding, interrupt, error);
+    gr_tables *tables = self->job.state->tables;
+    gr_binding bound = *binding;
+    gr_table *table = NULL;
+    gr_status status = GR_OK;
+    if (needs_table(self, binding)) {
+        const gr_source *cut = &binding->inputs[OFFSETS];
+        gr_stream_state state = {.capture = 0};
+        status = gr_stream_get_state(device, binding->stream, &state, error);
+        if (status == GR_OK)
+            status =
+                gr_table_acquire(tables, device, cut->host, cut->bytes, state.capture != 0, &table, error);
+        if (status != GR_OK)
+            return status;
+        bound.inputs[OFFSETS] = (gr_source){.host = NULL, .origin = gr_table_address(table) + cut->origin};
+    }
+    status = self->by_label ? gr_groups_run(device, &self->groups, &bound, interrupt, error)
+                            : gr_segments_run(device, &self->segments, &bound, interrupt, error);
+    gr_table_release(tables, table);
+    return status;
 }
 
 /* Makes a request for exact group sums, if there are kernels for it, once the elements are split. */

@@ -45,8 +45,11 @@ PyObject *py_fast_topk(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_segments: segment_reduce, reduceat, group_reduce. */
 enum { PY_BY_OFFSETS, PY_BY_INDICES, PY_BY_LABELS };
 PyObject *py_fast_segments(const py_signature *self, const py_arguments arguments);
+PyObject *py_fast_bincount(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_normalize is a gr_normalize_op. */
 PyObject *py_fast_normalize(const py_signature *self, const py_arguments arguments);
+/* The parameter of py_fast_scan is a gr_scan_op, to which PY_SCAN_VALID may be added: NaN is left out. */
+enum { PY_SCAN_VALID = 16 };
 PyObject *py_fast_scan(const py_signature *self, const py_arguments arguments);
 
 /* Returns the callable of a signature, with these names of parameters; takes over its `tensors`. NULL with an

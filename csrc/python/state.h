@@ -87,6 +87,8 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(largest)                                                                                             \
     ROW(sorted)                                                                                              \
     ROW(descending)                                                                                          \
+    ROW(minlength)                                                                                           \
+    ROW(size)                                                                                                \
     ROW(batch_invariant)                                                                                     \
     ROW(offset)                                                                                              \
     ROW(axis1)                                                                                               \
@@ -135,10 +137,10 @@ typedef struct py_state {
     py_known_type known[PY_KNOWN_TYPES];     /* a cache with round-robin replacement */
     size_t known_next;                       /* the entry to be replaced next, modulo PY_KNOWN_TYPES */
     struct py_deferred_release
-        *deferred_releases;               /* objects kept alive for work in streams; deferred_release.c */
-    struct gr_multi_tables *multi_tables; /* tables of lists of arrays; multi.c */
-    atomic_int cuda_devices;              /* number of CUDA devices; 0: not queried yet */
-    int type_numbers[GR_DTYPE_COUNT];     /* NumPy's type number of each row of dtypes.def */
+        *deferred_releases;           /* objects kept alive for work in streams; deferred_release.c */
+    struct gr_tables *tables;         /* lists of arrays, offsets of segments */
+    atomic_int cuda_devices;          /* number of CUDA devices; 0: not queried yet */
+    int type_numbers[GR_DTYPE_COUNT]; /* NumPy's type number of each row of dtypes.def */
 } py_state;
 
 #endif

@@ -255,6 +255,7 @@ def cumprod(
     return _flat("prod", a, axis, dtype, out, device, stream, as_device)
 
 
+@fast_path_named(partial(_report, "sum"))
 def nancumsum(
     a: AnyArray,
     axis: SupportsIndex | None = None,
@@ -290,8 +291,9 @@ def nancumsum(
 
     Notes
     -----
-    A complex number is NaN if either part is. An array on a device is copied there once, in the stream of the
-    call; the call cannot be captured into a graph.
+    A complex number is NaN if either part is. Elements on a device are written to the result without NaN, and
+    scanned in place. With `dtype=`, or `out` that overlaps with `a`, the call needs temporary memory, and
+    cannot be captured into a graph.
 
     Examples
     --------
@@ -302,6 +304,7 @@ def nancumsum(
     return _flat("sum", a, axis, dtype, out, device, stream, as_device, True)
 
 
+@fast_path_named(partial(_report, "prod"))
 def nancumprod(
     a: AnyArray,
     axis: SupportsIndex | None = None,
@@ -337,8 +340,9 @@ def nancumprod(
 
     Notes
     -----
-    A complex number is NaN if either part is. An array on a device is copied there once, in the stream of the
-    call; the call cannot be captured into a graph.
+    A complex number is NaN if either part is. Elements on a device are written to the result without NaN, and
+    scanned in place. With `dtype=`, or `out` that overlaps with `a`, the call needs temporary memory, and
+    cannot be captured into a graph.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from gpureduce._arrays.device_array import to_device
 from gpureduce._arrays.operand import Operand, as_operand, as_operand_like
 from gpureduce._device.devices import Device, device_name
 from gpureduce._reduce import engine
+from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 _INT32, _FLOAT64 = np.dtype(np.int32), np.dtype(np.float64)
 
 
+@fast_path_named(lambda *_: None)
 def bincount(
     x: AnyArray,
     weights: AnyArray | None = None,
     minlength: SupportsIndex = 0,
     *,
+    size: SupportsIndex | None = None,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -44,6 +47,9 @@ def bincount(
         Real weight of each integer, where `x` is.
     minlength : int
         Smallest number of bins.
+    size : int, optional
+        Number of bins, of which `minlength` may not ask for more. Integers that are negative or larger are
+        not counted. Default: as many as the integers need.
     device, stream, as_device
         As for `segment_reduce`; the default device is that of `x`.
 
@@ -59,15 +65,16 @@ def bincount(
     TypeError
         If `x` has no integers, or `weights` are complex.
     ValueError
-        If `x` has more dimensions than one or negative integers, or `weights` has another shape.
+        If `x` has more dimensions than one, or without `size` negative integers, or `weights` has another
+        shape, or `size` is less than `minlength`.
     DeviceError
         If the device does not exist or fails.
 
     Notes
     -----
     As `numpy.bincount`, but sums of weights are exact and rounded once, in any order of the rows. The number
-    of bins depends on the integers: for those on a device the call synchronizes, and cannot be captured. Use
-    `group_reduce` with its `num_groups` there.
+    of bins depends on the integers: for those on a device the call synchronizes, and cannot be captured.
+    With `size` it does not wait, and can be.
 
     Examples
     --------
@@ -88,10 +95,11 @@ def bincount(
     bins = rules.integer(minlength, "minlength")
     if bins < 0:
         raise ValueError(f"minlength: expected 0 or more, got {bins}")
-    least, most = _ends(numbers)
-    if least < 0:
-        raise ValueError(f"x: expected nonnegative integers, got {least}")
-    bins = max(check_groups("minlength", bins), check_groups("x", most + 1))
+    bins, most = _bins(numbers, check_groups("minlength", bins), size)
+    if size is not None and numbers.view is None:
+        counted = (numbers.handle >= 0) & (numbers.handle < bins)
+        labels = np.where(counted, numbers.handle, 0).astype(np.int64)
+        numbers = replace(numbers, handle=np.where(counted, labels, -1), dtype=labels.dtype, numpy_dtype=None)
     elements = ones_like(numbers) if weights is None else _weights(weights, numbers)
     try:
         if numbers.view is None:
@@ -99,8 +107,21 @@ def bincount(
             return group_reduce(elements.handle, numbers.handle, num_groups=bins, **chosen)
         return reduce_groups("sum", elements, 0, Labels(numbers, bins), None, options, 0, False)
     except MemoryError as error:
-        longest = "x" if bins == most + 1 else "minlength"
+        longest = "size" if size is not None else "x" if bins == most + 1 else "minlength"
         raise MemoryError(str(error).replace("num_groups: ", f"{longest}: ")) from None
+
+
+def _bins(numbers: Operand, minlength: int, size: Any) -> tuple[int, int]:
+    """Return the number of bins, and the greatest integer: -1 if it does not matter."""
+    if size is not None:
+        bins = rules.integer(size, "size")
+        if bins < minlength:
+            raise ValueError(f"size: expected {minlength} or more, got {bins}")
+        return check_groups("size", bins), -1
+    least, most = _ends(numbers)
+    if least < 0:
+        raise ValueError(f"x: expected nonnegative integers, got {least}")
+    return max(minlength, check_groups("x", most + 1)), most
 
 
 def _ends(numbers: Operand) -> tuple[int, int]:

@@ -121,6 +121,7 @@ def cumprod(a: torch.Tensor, axis: int | None = None, *, dim: int | None = None)
     return _scan("cumprod", a, axis, dim)
 
 
+@shortcut("nancumsum", SUMS)
 def nancumsum(a: torch.Tensor, axis: int | None = None, *, dim: int | None = None) -> torch.Tensor:
     """Return the cumulative sum with NaN counted as 0.
 
@@ -143,6 +144,7 @@ def nancumsum(a: torch.Tensor, axis: int | None = None, *, dim: int | None = Non
     return _scan("nancumsum", a, axis, dim)
 
 
+@shortcut("nancumprod", SUMS)
 def nancumprod(a: torch.Tensor, axis: int | None = None, *, dim: int | None = None) -> torch.Tensor:
     """Return the cumulative product with NaN counted as 1.
 

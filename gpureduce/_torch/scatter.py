@@ -417,7 +417,13 @@ def segment_reduce(
     return combine[reduce](result, start)
 
 
-def bincount(input: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> torch.Tensor:
+def bincount(
+    input: torch.Tensor,
+    weights: torch.Tensor | None = None,
+    minlength: int = 0,
+    *,
+    size: int | None = None,
+) -> torch.Tensor:
     """Count each nonnegative integer of a vector, or add up weights, as `torch.bincount`.
 
     Parameters
@@ -428,6 +434,9 @@ def bincount(input: torch.Tensor, weights: torch.Tensor | None = None, minlength
         Weight of each element.
     minlength : int
         Smallest number of bins.
+    size : int, optional
+        Number of bins, of which `minlength` may not ask for more. Elements that are negative or larger are
+        not counted. Default: as many as the elements need, for which the call waits for the GPU.
 
     Returns
     -------
@@ -436,8 +445,7 @@ def bincount(input: torch.Tensor, weights: torch.Tensor | None = None, minlength
 
     Notes
     -----
-    Sums of weights are exact and rounded once, in any order of the elements. The number of bins depends on
-    the elements, so that the call synchronizes.
+    Sums of weights are exact and rounded once, in any order of the elements.
 
     Examples
     --------
@@ -460,7 +468,13 @@ def bincount(input: torch.Tensor, weights: torch.Tensor | None = None, minlength
         if weights.shape != input.shape:
             raise ValueError(f"weights: expected shape {tuple(input.shape)}, got {tuple(weights.shape)}")
         weights = weights if weights.dtype == torch.float32 else weights.to(torch.float64)
-    if input.numel():
+    if size is not None:
+        least, bins = bins, rules.integer(size, "size")
+        if bins < least:
+            raise ValueError(f"size: expected {least} or more, got {bins}")
+        if input.device.type == "cpu":  # on a GPU, labels of no group are left out anyway
+            input = torch.where((input >= 0) & (input < bins), input.to(torch.int64), -1)
+    elif input.numel():
         least, most = (int(each) for each in torch.aminmax(input))
         if least < 0:
             raise ValueError(f"input: expected nonnegative integers, got {least}")

@@ -1,5 +1,6 @@
 """Calls of operators on GPU tensors that leave out PyTorch's dispatcher give what the operators give."""
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -295,6 +296,12 @@ def test_streams_and_graphs():
         lambda a: gpureduce.nanmedian(a, axis=0),
         lambda a: gpureduce.moments(a, axis=1)[1:],
         lambda a: gpureduce.moments(a, axis=0, nan_policy="omit", bias=False)[1:],
+        lambda a: gpureduce.nancumsum(a, 1),
+        lambda a: gpureduce.nancumprod(a[:, ::2], 0),
+        lambda a: gpureduce.reduceat(a, [0, 7, 50], axis=1),
+        lambda a: gpureduce.group_reduce(a, np.arange(300) % 7),
+        lambda a: gpureduce.segment_reduce(a, [0, 20, 300], "max"),
+        lambda a: gpureduce.bincount((a[:, 0] * 4).nan_to_num().int(), size=20),
     ],
 )
 def test_functions_that_stay_on_the_device_can_be_captured(call):
@@ -311,6 +318,19 @@ def test_functions_that_stay_on_the_device_can_be_captured(call):
     want = call(x.flip(0) * 3)
     for got, expected in zip(results, want, strict=True) if isinstance(results, tuple) else [(results, want)]:
         assert got.numpy().tobytes() == expected.numpy().tobytes()
+
+
+def test_a_graph_keeps_the_offsets_that_no_call_had_before():
+    x = elements(torch.float32, (300, 90))
+    want = [np.add.reduceat(x.cpu().numpy(), [0, first], axis=0) for first in range(1, 40)]
+    graph, results = torch.cuda.CUDAGraph(), []
+    with torch.cuda.graph(graph):
+        for first in range(1, 40):
+            results.append(gpureduce.reduceat(x, [0, first], axis=0))
+    graph.replay()
+    torch.cuda.synchronize()
+    for got, expected in zip(results, want, strict=True):
+        assert np.allclose(got.numpy(), expected, rtol=1e-4, atol=1e-3)
 
 
 def test_results_are_memory_of_pytorch():

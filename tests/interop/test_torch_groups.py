@@ -131,6 +131,11 @@ def test_bincount(place):
     check("bincount", place, numbers, minlength=20)
     check("bincount", place, numbers[:0], minlength=3)
     check("bincount", place, numbers[:0])
+    numbers, ones = torch.tensor([0, 3, 3, 9, -1, 2]), torch.full((6,), 0.5)
+    for integers in (numbers, numbers.to(torch.uint8), numbers.to(torch.int32)):
+        got = ops.bincount(integers.to(place), size=5)
+        assert got.tolist() == [1, 0, 1, 2, 0]
+        assert ops.bincount(integers.to(place), ones.to(place), size=4).tolist() == [0.5, 0.0, 0.5, 1.0]
 
 
 # Exactness
@@ -209,6 +214,8 @@ def test_errors_name_the_argument(place):
         (ValueError, "input", lambda: ops.bincount(index[None])),
         (ValueError, "input", lambda: ops.bincount(-index)),
         (ValueError, "minlength", lambda: ops.bincount(index, minlength=-1)),
+        (ValueError, "size", lambda: ops.bincount(index, minlength=3, size=2)),
+        (TypeError, "size", lambda: ops.bincount(index, size=2.5)),
         (ValueError, "weights", lambda: ops.bincount(index, a)),
         (TypeError, "devices", lambda: ops.deterministic("cuda").__enter__()),
     ]  # fmt: skip

@@ -5,7 +5,7 @@ from mutants import INCLUDE, Mutant
 SQUARES, SUMS, SEGMENTS, BITS, FINISH, SCALE = (
     INCLUDE + f"multi/{name}.cuh" for name in ("squares", "sums", "segments", "bits", "finish", "scale")
 )
-CALL, TABLE = "csrc/python/array_list.c", "csrc/multi/table.c"
+CALL, TABLE = "csrc/python/array_list.c", "csrc/device/tables.c"
 
 
 def lists(words):

@@ -102,3 +102,43 @@ def test_errors_name_the_argument(device):
         gpureduce.bincount(gpureduce.to_device(numbers, device), numbers)
     assert gpureduce.bincount([], device=device).tolist() == []
     assert gpureduce.bincount([], [], 2, device=device).tolist() == [0, 0]
+
+
+def test_a_number_of_bins_leaves_the_others_out(device):
+    rng = np.random.default_rng(8)
+    for dtype in LABELS:
+        n = 3001
+        numbers = rng.integers(0, 40, n).astype(dtype)
+        if not dtype.startswith("u"):
+            numbers[::7] = -1
+        weights = rng.standard_normal(n) * 2.0 ** rng.integers(-30, 30, n)
+        for size in (1, 25, 50):
+            counted = numbers[(numbers >= 0) & (numbers < size)].astype(np.int64)
+            for place, options in both_places(device):
+                got = gpureduce.bincount(place(numbers), size=size, **options)
+                assert got.dtype == np.int64
+                assert on_host(got).tolist() == np.bincount(counted, minlength=size).tolist()
+                sums = on_host(gpureduce.bincount(place(numbers), place(weights), size=size, **options))
+                assert sums.tolist() == [
+                    math.fsum(weights[numbers.astype(np.int64) == each]) for each in range(size)
+                ]
+    strided = gpureduce.to_device(np.arange(20), device)[::2]
+    assert gpureduce.bincount(strided, size=3).numpy().tolist() == [1, 0, 1]
+    assert gpureduce.bincount(strided, strided, size=5, as_device=False).tolist() == [0, 0, 2, 0, 4]
+
+
+@pytest.mark.core
+def test_counts_of_a_number_of_bins_run_in_the_core(device):
+    """The call parses no arguments in Python, and reads nothing on the host."""
+    numbers = gpureduce.to_device(np.array([1, 1, 4]), device)
+    core = gpureduce._core.fast_path("bincount", ("x", "weights", "minlength"), ("size",), None)
+    assert core(numbers, size=3).numpy().tolist() == [0, 2, 0]
+    for call in ((numbers,), (numbers, None, 2)):
+        assert core(*call) is NotImplemented
+    for wrong in (0, -1, True, 2.0, 2**70):
+        assert core(numbers, size=wrong) is NotImplemented
+    assert core(np.array([1]), size=3) is core(numbers[None], size=3) is NotImplemented
+    assert core(numbers, numbers[1:], size=3) is NotImplemented
+    for size, error in ((-1, ValueError), (2.5, TypeError), (1, ValueError)):
+        with pytest.raises(error, match="size"):
+            gpureduce.bincount(numbers, minlength=2, size=size)

@@ -88,6 +88,7 @@ DOORS = {
     ],
     "device": [
         "device.h",
+        "tables.h",
         "backend.h",
         "process.h",
         "sim/backend.h",
@@ -122,7 +123,7 @@ DOORS = {
         "weights/weights.h",
     ],
     "order": ["order.h"],
-    "multi": ["multi.h", "table.h"],
+    "multi": ["multi.h"],
     "jax": ["jax.h"],
 }
 
