@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
-from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
