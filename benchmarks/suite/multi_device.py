@@ -282,10 +282,10 @@ def svg(record: dict, palette: Palette, phone: bool = False) -> str:
                     continue
                 end = left + (width - left - right) * time / longest
                 words = f"{time:.1f} us  {LABELS[name].replace('`', '')}"
-                place = (left, y + BAR - 2) if phone else (end + 6, y + BAR - 2)
+                begin = left if phone else end + 6
                 top = y + BAR + 2 if phone else y
                 parts.append(drawing.rect(left, top, end - left, BAR, colours[name]))
-                parts.append(drawing.text(*place, words, palette.text, size=12))
+                parts.append(drawing.text(begin, y + BAR - 2, words, palette.text, size=12))
                 y += step
             y += STEP / 2
         y += 2 * STEP
