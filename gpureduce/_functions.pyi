@@ -720,7 +720,7 @@ def bitwise_xor(
 def average(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     weights: AnyArray | None = None, returned: bool = False, *, keepdims: bool = False,
-    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None, exact: bool = False,
 ) -> Any: ...
 
 @overload
@@ -827,7 +827,7 @@ def moments(
     ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True, bias: bool = True,
     fisher: bool = True, nan_policy: str = "propagate", variant: str = "auto", device: Devices = None,
     block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: bool | None = None, progress: Progress = None,
+    as_device: bool | None = None, progress: Progress = None, exact: bool = False,
 ) -> Moments: ...
 
 @overload

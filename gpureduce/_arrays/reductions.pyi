@@ -509,7 +509,7 @@ class Reductions:
     def average(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, weights: AnyArray | None = None,
         returned: bool = False, *, keepdims: bool = False, device: Devices = None,
-        stream: Stream | None = None, as_device: bool | None = None,
+        stream: Stream | None = None, as_device: bool | None = None, exact: bool = False,
     ) -> Any: ...
 
     @overload
@@ -599,7 +599,7 @@ class Reductions:
         keepdims: bool = False, *, where: AnyArray = True, bias: bool = True, fisher: bool = True,
         nan_policy: str = "propagate", variant: str = "auto", device: Devices = None,
         block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: bool | None = None, progress: Progress = None,
+        as_device: bool | None = None, progress: Progress = None, exact: bool = False,
     ) -> Moments: ...
 
     @overload

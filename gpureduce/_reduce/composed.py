@@ -12,6 +12,7 @@ from gpureduce import _core
 from gpureduce._arrays.device_array import DeviceArray, empty, to_device
 from gpureduce._arrays.operand import Operand, as_operand, as_operand_like
 from gpureduce._device.devices import device_name
+from gpureduce._reduce import exact as _exact
 from gpureduce._reduce import floating
 from gpureduce._reduce.arithmetic import mean
 from gpureduce._reduce.engine import mean as _mean
@@ -205,6 +206,7 @@ def average(
     device: Devices = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
+    exact: bool = False,
 ) -> Any:
     """Return the weighted average.
 
@@ -219,6 +221,9 @@ def average(
         else on the device of `a`. Default: equal weights.
     returned : bool
         True also returns the sum of the weights.
+    exact : bool
+        True returns the correctly rounded result (to nearest, ties to even), which depends neither on the
+        order of the elements nor on the device. See docs/explanation/exact-sums.md.
 
     Returns
     -------
@@ -235,6 +240,9 @@ def average(
     As `numpy.average`, in one pass: weighted elements and weights are summed in float64, and divided there.
     Arrays on a device are not cast: `a` and `weights` must have the same floating-point or complex dtype.
 
+    With ``exact=True``, the quotient of the exact sums is rounded once, by the host: with `weights`, the call
+    synchronizes, and cannot be captured into a graph. Integers are converted to float64 first.
+
     Examples
     --------
     >>> import gpureduce
@@ -243,10 +251,12 @@ def average(
     >>> gpureduce.average([[1.0, 2.0], [3.0, 5.0]], axis=1, weights=[1.0, 3.0], returned=True, device="sim")
     (array([1.75, 4.5 ]), array([4., 4.]))
     """
-    returned = rules.flag(returned, "returned")
+    returned, exact = rules.flag(returned, "returned"), rules.flag(exact, "exact")
     if weights is None and not returned:
-        return mean(a, axis, keepdims=keepdims, device=device, stream=stream, as_device=as_device)
-    if weights is not None and not returned:
+        return mean(
+            a, axis, keepdims=keepdims, device=device, stream=stream, as_device=as_device, exact=exact
+        )
+    if weights is not None and not returned and not exact:
         known = _AVERAGES(
             a, axis, weights, keepdims=keepdims, device=device, stream=stream, as_device=as_device
         )
@@ -255,7 +265,7 @@ def average(
     options = Options(device=device, stream=stream, as_device=as_device)
     operand = as_operand(a, options.device)
     if weights is None:
-        average = _mean(a, options, axis, None, None, keepdims, True)
+        average = (_exact.mean if exact else _mean)(a, options, axis, None, None, keepdims, True)
         return average, _counts(average, operand, axis)
     other = _in_memory_of(operand, weights, "weights")
     if axis is None and operand.shape != other.shape:
@@ -271,6 +281,8 @@ def average(
         raise TypeError(
             f"weights: {dtype} arrays on a device are not supported; convert both to floating point first"
         )
+    if exact:
+        return _exact_average(call, axis, keepdims, dtype, returned)
     result = call.run("average", dtype)
     total = None
     doubtful = result is not None and not call.output.on_device and not _core.all_finite(result)
@@ -284,6 +296,24 @@ def average(
         total = sums.store(total)
     stored = call.finished("average", result)
     return (stored, total) if returned else stored
+
+
+def _exact_average(call: ReductionCall, axis: Any, keepdims: Any, dtype: np.dtype, returned: bool) -> Any:
+    """Return averages that are rounded once."""
+    from gpureduce._reduce.exact_moments import exact_average  # few calls need fractions
+
+    assert call.mask is not None
+    call.output.set_dtype(dtype)
+    result, total = exact_average(call.operand, call.mask, call.axes, call.output)
+    if not call.output.on_device and (total == 0).any():
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    stored = call.finished("average", result)
+    if not returned:
+        return stored
+    sums = OutputSpec(None, Options(), call.mask, axis, call.operand.shape, call.axes, keepdims)
+    sums.on_device = call.output.on_device
+    sums.set_dtype(dtype)
+    return stored, sums.store(total)
 
 
 def _counts(average: Any, operand: Operand, axis: Any) -> Any:

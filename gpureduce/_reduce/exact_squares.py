@@ -19,7 +19,6 @@ from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 
 _COUNT = np.dtype(np.uint64)
-_CAPTURED = "the host rounds exact {}, which cannot be captured into a graph"
 
 
 class PowerSums(NamedTuple):
@@ -34,19 +33,28 @@ def power_sums(
     op: str, operand: Operand, axes: tuple[int, ...], mask: Operand | None, output: OutputSpec
 ) -> PowerSums:
     """Return exact sums of floating-point elements; the call synchronizes."""
-    output.reject_capture(_CAPTURED.format(op))
-    output.wait_for_inputs()
+    prepare(op, output)
     kept = rules.kept_shape(operand.shape, axes)
     counts = counts_of(operand, axes, mask, output)
     total: list[np.ndarray] = []
-    for piece, piece_axes in _pieces(operand, axes, mask, output):
+    for piece, piece_axes in pieces_on_device(operand, axes, mask, output):
         states = [states_of("sum", piece, piece_axes, output), _squares(piece, piece_axes, output)]
-        if total:
-            for mine, theirs in zip(total, states, strict=True):
-                exact_states.merge(mine, theirs)
-        total = total or states
+        total = add_states(total, states)
     sums, squares = (each.reshape(kept + each.shape[-2:]) for each in total)
     return PowerSums(counts, sums, squares)
+
+
+def prepare(op: str, output: OutputSpec) -> None:
+    """Raise ValueError in a capture, and order the stream of the call after those of its arrays."""
+    output.reject_capture(f"the host rounds the result of exact {op}, which cannot be captured into a graph")
+    output.wait_for_inputs()
+
+
+def add_states(total: list[np.ndarray], states: list[np.ndarray]) -> list[np.ndarray]:
+    """Add states to those of earlier pieces, of which there may be none."""
+    for mine, theirs in zip(total, states, strict=False):
+        exact_states.merge(mine, theirs)
+    return total or states
 
 
 def counts_of(
@@ -84,7 +92,7 @@ def _squares(operand: Operand, axes: tuple[int, ...], output: OutputSpec) -> np.
     return first
 
 
-def _pieces(
+def pieces_on_device(
     operand: Operand, axes: tuple[int, ...], mask: Operand | None, output: OutputSpec
 ) -> Iterator[tuple[Operand, tuple[int, ...]]]:
     """Yield elements on the device, of which masked ones are 0; whole host arrays piece by piece."""
@@ -107,14 +115,17 @@ def on_device(operand: Operand, mask: Operand | None, output: OutputSpec) -> Ope
     return operand if mask is None else each_alone("sum", operand, output, mask)
 
 
-def each_alone(op: str, operand: Operand, output: OutputSpec, mask: Operand | None = None) -> Operand:
-    """Return the result of a reduction of each element of a device array alone."""
+def each_alone(op: str, operand: Operand, output: OutputSpec, second: Operand | None = None) -> Operand:
+    """Return the result of a reduction of each element of a device array alone.
+
+    `second` is a mask, or the second factors of products.
+    """
     made = output.allocate_output(operand.shape, operand.dtype)
     rows, masks = (
         None
         if each is None
         else each.with_strides((*each.handle[1], 1), (*each.handle[2], each.dtype.itemsize))
-        for each in (operand, mask)
+        for each in (operand, second)
     )
     assert rows is not None
     engine.run(op, rows, (len(operand.shape),), masks, out=made._view_tuple(), stream=output.stream)
@@ -176,19 +187,13 @@ def scaled_squares(power: PowerSums, counts: list[int], element_dtype: np.dtype)
 
 def exact_norm(order: float, operand: Operand, axes: tuple[int, ...], output: OutputSpec) -> np.ndarray:
     """Return norms of order 1 or 2, rounded once from the exact ones."""
-    output.reject_capture(_CAPTURED.format("norm"))
-    output.wait_for_inputs()
+    prepare("norm", output)
     kept, dtype = rules.kept_shape(operand.shape, axes), exact_states.real(operand.dtype)
     make: Callable[..., np.ndarray] = _magnitudes if order == 1 else _squares
-    total: np.ndarray | None = None
-    for piece, piece_axes in _pieces(operand, axes, None, output):
-        states = make(piece, piece_axes, output)
-        if total is None:
-            total = states
-        else:
-            exact_states.merge(total, states)
-    assert total is not None
-    total = total.reshape(kept + total.shape[-2:])
+    parts: list[np.ndarray] = []
+    for piece, piece_axes in pieces_on_device(operand, axes, None, output):
+        parts = add_states(parts, [make(piece, piece_axes, output)])
+    total = parts[0].reshape(kept + parts[0].shape[-2:])
     if order == 1:
         return exact_states.rounded(total, exact_states.size_of_sum(dtype), dtype)
     return roots(total, exact_states.size_of_products(dtype), dtype)

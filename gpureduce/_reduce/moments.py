@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from gpureduce._arrays.device_array import to_device
 from gpureduce._arrays.operand import as_operand
@@ -14,11 +11,10 @@ from gpureduce._device.devices import device_name
 from gpureduce._reduce.fast_path import fast_path, fast_path_named, fast_path_op
 from gpureduce._reduce.options import Options, reject_variant
 from gpureduce._reduce.output import OutputSpec
-from gpureduce._reduce.power_sums import ratios, scaled_sums
+from gpureduce._reduce.power_sums import rounded_moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.variance import reject_named, report_variance_status, variance_reduction, warn_of_few
 from gpureduce._rules import arguments as rules
-from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import NO_VALUE
 
 if TYPE_CHECKING:
@@ -475,6 +471,7 @@ def moments(
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
+    exact: bool = False,
 ) -> Moments:
     """Return count, mean, variance, skewness and kurtosis, computed in one pass.
 
@@ -530,6 +527,10 @@ def moments(
         (tqdm's, if installed). Only a contiguous host array that is reduced as a whole is copied in chunks:
         other calls report nothing, and a named variant raises ValueError.
 
+    exact : bool
+        True returns the correctly rounded result (to nearest, ties to even), which depends neither on the
+        order of the elements nor on the device. See docs/explanation/exact-sums.md.
+
     Returns
     -------
     Moments
@@ -545,6 +546,10 @@ def moments(
     synchronizes with the device, and cannot be captured into a graph. Of other elements, moments that stay on
     the device are computed there. Complex numbers raise TypeError.
 
+    With ``exact=True``, each moment is rounded once, by the host, from exact sums of powers: the call
+    synchronizes. Orders 3 and 4 are for float16, bfloat16 and float32, whose squares are copied to the device
+    as float64. Integers are converted to float64 first. NaNs cannot be omitted.
+
     Examples
     --------
     >>> import gpureduce
@@ -555,10 +560,13 @@ def moments(
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
     order = rules.integer(order, "order")
     ddof, bias, fisher = rules.degrees(ddof), rules.flag(bias, "bias"), rules.flag(fisher, "fisher")
+    exact = rules.flag(exact, "exact")
     if not 1 <= order <= 4:
         raise ValueError(f"order: expected 1 to 4, got {order}")
     if not isinstance(nan_policy, str) or nan_policy not in ("propagate", "omit"):
         raise ValueError(f"nan_policy: expected 'propagate' or 'omit', got {nan_policy!r}")
+    if exact and nan_policy == "omit":
+        raise ValueError("nan_policy: exact=True requires 'propagate', got 'omit'")
     operand = as_operand(a, options.device)
     reject_variant(axis)
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
@@ -571,15 +579,12 @@ def moments(
         raise TypeError(f"a: moments requires real numbers, got {operand.dtype}")
     output.reject_capture("moments are finished on the host, and cannot be captured into a graph")
     output.wait_for_inputs()
-    sums, exponents = scaled_sums(operand, axes, mask, output.stream)
-    if nan_policy == "omit":
-        sums[..., 0] = np.abs(sums[..., 0])
-    dtype = dtypes.core_dtype("var", operand.dtype)
-    with np.errstate(all="ignore"):
-        parts = [np.abs(sums[..., 0]).astype(np.int64)]
-        for part in islice(ratios(sums, exponents, ddof, bias, fisher), order):
-            parts.append(np.empty_like(parts[0], dtype))  # in the memory order of the elements
-            np.copyto(parts[-1], part, casting="unsafe")
+    if exact:
+        from gpureduce._reduce.exact_moments import exact_moments  # few calls need fractions
+
+        parts = exact_moments(operand, axes, mask, order, ddof, bias, fisher, output)
+    else:
+        parts = rounded_moments(operand, axes, mask, order, ddof, bias, fisher, nan_policy == "omit", output)
     if not output.on_device and (ddof >= parts[0]).any() and order > 1:
         warn_of_few()
     destination = device_name(output.kind, output.index)

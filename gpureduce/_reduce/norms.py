@@ -15,7 +15,6 @@ from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
-from gpureduce._reduce.exact_squares import exact_norm
 from gpureduce._reduce.fast_path import core_callable, fast_path_named, fast_path_op
 from gpureduce._reduce.fused_ops import (
     ReductionCall,
@@ -181,6 +180,8 @@ def _require_exact_order(order: float, operand: Operand) -> None:
 
 def _exact_norm(order: float, call: ReductionCall, dtype: np.dtype) -> Any:
     """Return norms of order 1 or 2 that are rounded once."""
+    from gpureduce._reduce.exact_squares import exact_norm  # few calls need fractions
+
     call.output.set_dtype(dtype)
     return call.finished("norm", exact_norm(order, call.operand, call.axes, call.output))
 

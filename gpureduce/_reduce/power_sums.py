@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from gpureduce._device.devices import LEGACY_STREAM
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
 from gpureduce._reduce.fused_ops import view_of
+from gpureduce._reduce.output import OutputSpec
+from gpureduce._rules import dtypes
 
 PIECE_BYTES = 256 << 20  # of a host array, that is copied and summed up at once
 # Sums of squares between these have squares and fourth powers that neither over- nor underflow.
@@ -129,3 +132,27 @@ def ratios(
         better = ((n * n - 1) * kurtosis - 3 * (n - 1) ** 2) / ((n - 2) * (n - 3)) + 3
         kurtosis = np.where(n > 3, better, kurtosis)
     yield kurtosis - 3 * fisher + constant
+
+
+def rounded_moments(
+    operand: Operand,
+    axes: tuple[int, ...],
+    mask: Operand | None,
+    order: int,
+    ddof: float,
+    bias: bool,
+    fisher: bool,
+    omits_nan: bool,
+    output: OutputSpec,
+) -> list[np.ndarray]:
+    """Return counts and moments up to an order."""
+    sums, exponents = scaled_sums(operand, axes, mask, output.stream)
+    if omits_nan:
+        sums[..., 0] = np.abs(sums[..., 0])
+    dtype = dtypes.core_dtype("var", operand.dtype)
+    with np.errstate(all="ignore"):
+        parts = [np.abs(sums[..., 0]).astype(np.int64)]
+        for part in islice(ratios(sums, exponents, ddof, bias, fisher), order):
+            parts.append(np.empty_like(parts[0], dtype))  # in the memory order of the elements
+            np.copyto(parts[-1], part, casting="unsafe")
+    return parts

@@ -12,7 +12,6 @@ from gpureduce import _core
 from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
-from gpureduce._reduce.exact_squares import exact_variance
 from gpureduce._reduce.options import Options, reject_variant
 from gpureduce._reduce.output import Casting, OutputSpec
 from gpureduce._reduce.power_sums import moved, scaled_sums, sums_of
@@ -63,6 +62,8 @@ def variance_reduction(
     root = op.endswith("std")
     result: Any
     if exact:
+        from gpureduce._reduce.exact_squares import exact_variance  # few calls need fractions
+
         if not (mean is NO_VALUE or mean is None):
             raise TypeError("mean: not supported with exact=True")
         operand = output.cast(operand, _FLOAT64) if operand.dtype.kind in "biu" else operand

@@ -1,4 +1,4 @@
-"""Variances and norms with ``exact=True``: rounded once, for any order, layout, chunks and data."""
+"""Variances, norms, averages, moments with ``exact=True``: rounded once, for any order, layout and data."""
 
 import math
 from fractions import Fraction
@@ -32,7 +32,8 @@ def variance_of(array, ddof=0):
 def is_rounded_root(root, square):
     """Return whether a float is the root of a fraction, rounded to nearest."""
     bits = np.asarray(root).view(f"u{np.asarray(root).dtype.itemsize}")
-    below, above = (Fraction(float(near.view(root.dtype))) for near in (bits - 1, bits + 1))
+    near = (bits if root == 0 else bits - 1), bits + 1
+    below, above = (Fraction(float(each.view(root.dtype))) for each in near)
     middle = Fraction(float(root))
     return (below + middle) ** 2 <= 4 * square <= (middle + above) ** 2
 
@@ -148,3 +149,97 @@ def test_refused(device):
     for function in (gpureduce.var, gpureduce.std, gpureduce.norm):
         with pytest.raises(TypeError, match="exact: expected a bool"):
             function([1.0], exact=np.zeros(2), device=device)
+
+
+def quotient_of(array, weights):
+    """Return the exact weighted average."""
+    products = [x * w for x, w in zip(fractions_of(array), fractions_of(weights), strict=True)]
+    return sum(products) / sum(fractions_of(weights))
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_averages(name, device):
+    """Quotients of exact sums, for weights of all elements and of an axis, in any order."""
+    dtype, rng = dtype_of(name), np.random.default_rng(7)
+    for kind in KINDS:
+        array, weights = (kind(rng, 40, dtype).reshape(2, -1) for _ in range(2))
+        want = [rounded(quotient_of(*rows), dtype) for rows in zip(array, weights, strict=True)]
+        with np.errstate(all="ignore"):
+            got, total = gpureduce.average(array, 1, weights, True, exact=True, device=device)
+        assert same(got, np.array(want)) and same(total, gpureduce.sum(weights, 1, exact=True, device=device))
+        there, others = (gpureduce.to_device(each[:, ::-1], device) for each in (array, weights))
+        assert same(gpureduce.average(there, 1, others, exact=True).numpy(), got)
+        with np.errstate(all="ignore"):
+            got = gpureduce.average(array, 1, weights[0], exact=True, device=device)
+        assert same(got, np.array([rounded(quotient_of(row, weights[0]), dtype) for row in array]))
+
+
+def test_averages_of_complex_numbers_and_specials(device):
+    rng = np.random.default_rng(8)
+    parts = [[Fraction(float(x)) for x in rng.standard_normal(9)] for _ in range(4)]
+    a, b, c, d = (np.array(list(map(float, part))) for part in parts)
+    got = gpureduce.average(a + 1j * b, weights=c + 1j * d, exact=True, device=device)
+    real = sum(x * z - y * w for x, y, z, w in zip(*parts, strict=True))
+    imag = sum(x * w + y * z for x, y, z, w in zip(*parts, strict=True))
+    c, d = sum(parts[2]), sum(parts[3])
+    want = [each / (c * c + d * d) for each in (real * c + imag * d, imag * c - real * d)]
+    assert [got.real, got.imag] == list(map(float, want))
+    average = lambda *args: gpureduce.average(*args[:1], weights=args[1], exact=True, device=device)  # noqa: E731
+    assert average([np.inf, 1.0], [1.0, 1.0]) == np.inf and np.isnan(average([np.nan, 1.0], [1.0, 1.0]))
+    with np.errstate(all="ignore"), pytest.raises(ZeroDivisionError, match="Weights sum to zero"):
+        average([1.0, 2.0], [1.0, -1.0])
+    assert gpureduce.average([1, 2, 4], exact=True, returned=True, device=device) == (7 / 3, 3)
+    assert average([1, 2, 4], [3, 1, 0]) == 1.25
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
+def test_moments(name, bias, device):
+    if name not in DTYPES:
+        pytest.skip("this NumPy has no bfloat16")
+    dtype, rng = dtype_of(name), np.random.default_rng(9)
+    for kind in KINDS:
+        array = kind(rng, 30, dtype)
+        with np.errstate(all="ignore"):
+            got = gpureduce.moments(array, bias=bias, exact=True, device=device)
+            again = gpureduce.moments(gpureduce.to_device(array[::-1], device), bias=bias, exact=True)
+        assert all(same(one, other) for one, other in zip(got, again, strict=True))
+        each, n = fractions_of(array), 30
+        mean = sum(each) / n
+        second, third, fourth = (sum((x - mean) ** p for x in each) / n for p in (2, 3, 4))
+        assert (
+            got.count == n and same(got.mean, rounded(mean, dtype)) and same(got.var, rounded(second, dtype))
+        )
+        square, kurtosis = third**2 / second**3, fourth / second**2
+        if not bias:
+            square *= Fraction(n * (n - 1), (n - 2) ** 2)
+            kurtosis = ((n * n - 1) * kurtosis - 3 * (n - 1) ** 2) / ((n - 2) * (n - 3)) + 3
+        assert same(got.kurtosis, rounded(kurtosis - 3, dtype))
+        assert is_rounded_root(abs(got.skewness), square) and (got.skewness < 0) == (third < 0)
+
+
+def test_moments_of_axes_masks_and_chunks(device, monkeypatch):
+    rng = np.random.default_rng(10)
+    array = reference.cancelling(rng, 4000, np.dtype(np.float32)).reshape(4, -1)
+    mask = rng.random(array.shape) < 0.5
+    with np.errstate(all="ignore"):
+        got = gpureduce.moments(array, 1, where=mask, exact=True, device=device)
+        for i, (row, kept) in enumerate(zip(array, mask, strict=True)):
+            one = gpureduce.moments(row[kept], exact=True, device=device)
+            assert all(same(each[i], single) for each, single in zip(got, one, strict=True))
+        whole = gpureduce.moments(array, exact=True, device=device)
+        monkeypatch.setattr(exact, "CHUNK_BYTES", 1 << 12)
+        again = gpureduce.moments(array, exact=True, device=device)
+    assert all(same(one, other) for one, other in zip(whole, again, strict=True))
+    integers = rng.integers(-(2**40), 2**40, 50)
+    assert same(gpureduce.moments(integers, order=2, exact=True, device=device).var,
+                rounded(variance_of(integers), np.dtype(np.float64)))  # fmt: skip
+    equal = gpureduce.moments(np.ones(5, np.float32), exact=True, device=device)
+    assert equal.var == 0 and np.isnan([equal.skewness, equal.kurtosis]).all()
+
+
+def test_moments_refused(device):
+    with pytest.raises(TypeError, match="order: exact=True supports 1 and 2 of float64, got 4"):
+        gpureduce.moments([1.0], exact=True, device=device)
+    with pytest.raises(ValueError, match="nan_policy: exact=True requires 'propagate', got 'omit'"):
+        gpureduce.moments([1.0], 0, 2, nan_policy="omit", exact=True, device=device)
