@@ -122,6 +122,8 @@ def test_wrong_arguments_are_named(rows):
 ORDER_FREE = {
     "exact sum": lambda a, device: gpureduce.sum(a, axis=1, exact=True, device=device),
     "exact mean": lambda a, device: gpureduce.mean(a, axis=1, exact=True, device=device),
+    "exact std": lambda a, device: gpureduce.std(a, axis=1, exact=True, device=device),
+    "exact norm": lambda a, device: gpureduce.norm(a, axis=1, exact=True, device=device),
     "max": lambda a, device: gpureduce.max(a + 0, axis=1, device=device) + 0,
     "median": lambda a, device: gpureduce.median(a, axis=1, device=device),
     "count_nonzero": lambda a, device: gpureduce.count_nonzero(a, axis=1, device=device),
