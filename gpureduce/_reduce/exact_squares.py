@@ -152,23 +152,29 @@ def variances(
     """
     finish = exact_states.root if root else exact_states.quotient
     counts = [int(count) for count in power.counts.flat]
-    marks = exact_states.flags(power.squares) & ~8
-    results = np.full(len(counts), np.nan, dtype)
+    marks = (exact_states.flags(power.squares) & ~8).reshape(-1).tolist()
     less = rules.degrees(ddof)
     bits = exact_states.size_of_products(element_dtype).below
-    rows = zip(counts, marks.flat, scaled_squares(power, counts, element_dtype), strict=True)
-    for i, (count, mark, over) in enumerate(rows):
+    # By the number of elements: the number less ddof, as a quotient of integers.
+    free = {n: (n - Fraction(less)).as_integer_ratio() for n in set(counts) if n > less > -math.inf}
+    results = []
+    for count, mark, over in zip(counts, marks, scaled_squares(power, counts, element_dtype), strict=True):
         if mark or count == 0 or over < 0:  # it is less than 0 only in bytes that were made up
-            continue
-        if count > less and less == -math.inf:
-            results[i] = 0
+            results.append(math.nan)
+        elif count in free:
+            top, bottom = free[count]
+            results.append(finish(over * bottom, count * top, -bits, dtype))
         elif count > less:
-            top, bottom = (count - Fraction(less)).as_integer_ratio()
-            with np.errstate(over="ignore"):
-                results[i] = finish(over * bottom, count * top, -bits, dtype)
-        elif over > 0:
-            results[i] = np.inf
-    return results.reshape(power.counts.shape)
+            results.append(0.0)
+        else:
+            results.append(math.inf if over > 0 else math.nan)
+    return as_dtype(results, dtype).reshape(power.counts.shape)
+
+
+def as_dtype(values: list[float], dtype: np.dtype) -> np.ndarray:
+    """Return numbers that are rounded to a dtype, unless they exceed it, as an array."""
+    with np.errstate(over="ignore"):
+        return np.array(values, np.float64).astype(dtype)
 
 
 def scaled_squares(power: PowerSums, counts: list[int], element_dtype: np.dtype) -> Iterator[int]:
@@ -208,12 +214,11 @@ def _magnitudes(operand: Operand, axes: tuple[int, ...], output: OutputSpec) -> 
 
 def roots(words: np.ndarray, size: exact_states.Size, dtype: np.dtype) -> np.ndarray:
     """Return the square roots of states of one part each, rounded once."""
-    marks = exact_states.flags(words).reshape(-1) & ~8
-    results = np.empty(len(marks), dtype)
-    for i, (mark, square) in enumerate(zip(marks, exact_states.integers(words), strict=True)):
+    marks = (exact_states.flags(words).reshape(-1) & ~8).tolist()
+    results = []
+    for mark, square in zip(marks, exact_states.integers(words), strict=True):
         if mark:
-            results[i] = np.nan if mark & exact_states.NAN else np.inf
+            results.append(math.nan if mark & exact_states.NAN else math.inf)
         else:
-            with np.errstate(over="ignore"):
-                results[i] = exact_states.root(square, 1, -size.below, dtype)
-    return results.reshape(words.shape[:-2])
+            results.append(exact_states.root(square, 1, -size.below, dtype))
+    return as_dtype(results, dtype).reshape(words.shape[:-2])

@@ -36,6 +36,7 @@ NAN, INFINITY, MINUS_INFINITY, OVERFLOW = 1, 2, 4, 16  # flags, as csrc/exact/pa
 
 # Bits of a significand and of an exponent.
 _FORMATS = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8), "float64": (53, 11)}
+_formats_found: dict[np.dtype, tuple[int, int]] = {}  # NumPy makes the name of a dtype anew each time
 
 
 def real(dtype: np.dtype) -> np.dtype:
@@ -134,11 +135,18 @@ def unpacked(rows: np.ndarray) -> np.ndarray:
 # Quotients that the core does not round
 
 
+def _format_of(dtype: np.dtype) -> tuple[int, int]:
+    found = _formats_found.get(dtype)
+    if found is None:
+        found = _formats_found[dtype] = _FORMATS[dtype.name]
+    return found
+
+
 def quotient(numerator: int, denominator: int, exponent: int, dtype: np.dtype) -> float:
     """Return numerator / denominator * 2^exponent, neither less than 0, rounded once to a dtype."""
     if numerator == 0:
         return 0.0
-    steps = _FORMATS[dtype.name][0] + 2 - numerator.bit_length() + denominator.bit_length()
+    steps = _format_of(dtype)[0] + 2 - numerator.bit_length() + denominator.bit_length()
     bits, rest = divmod(numerator << max(steps, 0), denominator << max(-steps, 0))
     return _nearest(bits, exponent - steps, rest != 0, dtype)
 
@@ -147,7 +155,7 @@ def root(numerator: int, denominator: int, exponent: int, dtype: np.dtype) -> fl
     """Return the square root of that, rounded once."""
     if numerator == 0:
         return 0.0
-    steps = 2 * (_FORMATS[dtype.name][0] + 2) - numerator.bit_length() + denominator.bit_length()
+    steps = 2 * (_format_of(dtype)[0] + 2) - numerator.bit_length() + denominator.bit_length()
     steps += (exponent - steps) % 2
     square, rest = divmod(numerator << max(steps, 0), denominator << max(-steps, 0))
     bits = math.isqrt(square)
@@ -156,7 +164,7 @@ def root(numerator: int, denominator: int, exponent: int, dtype: np.dtype) -> fl
 
 def _nearest(bits: int, exponent: int, rest: bool, dtype: np.dtype) -> float:
     """Return bits * 2^exponent rounded to nearest, ties to even; `rest` means nonzero lower bits."""
-    precision, exponent_bits = _FORMATS[dtype.name]
+    precision, exponent_bits = _format_of(dtype)
     least = 3 - (1 << (exponent_bits - 1)) - precision
     unit = max(exponent + bits.bit_length() - precision, least)
     cut = unit - exponent
