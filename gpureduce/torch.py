@@ -20,6 +20,8 @@ tensor([[1., 0.],
 
 from __future__ import annotations
 
+from gpureduce._torch import flops as _flops
+from gpureduce._torch import sharding as _sharding
 from gpureduce._torch import torch  # noqa: F401
 from gpureduce._torch.clip import clip_grad_norm_
 from gpureduce._torch.group_softmax import group_log_softmax, group_softmax
@@ -151,6 +153,10 @@ __all__ = [
     "unique_counts",
     "var",
 ]
+
+
+_sharding.prepare_if_loaded()
+_flops.register()
 
 
 def __dir__() -> list[str]:

@@ -22,7 +22,7 @@ def reduced(
     *others: Any,
 ) -> Any:
     """Call an operator that reduces axes; `others` are its arguments after keepdims."""
-    check_tensor(a, "a")
+    check_tensor(a, "a", sharded=True)
     if dim is not None or keepdim is not None:
         axis, keepdims = (
             one_of(axis, dim, "dim", "axis"),
@@ -46,7 +46,7 @@ def one_of(value: Any, torchs: Any, name: str, other: str) -> Any:
 
 def one_axis(a: Any, axis: Any, dim: Any = None, default: int | None = None) -> int:
     """Return the axis of a function along one axis."""
-    check_tensor(a, "a")
+    check_tensor(a, "a", sharded=True)
     axis = one_of(axis, dim, "dim", "axis")
     axis = default if axis is None else axis
     if isinstance(axis, (tuple, list)):

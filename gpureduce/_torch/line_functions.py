@@ -59,7 +59,7 @@ class Cumulative(NamedTuple):
 
 def _scan(name: str, a: torch.Tensor, axis: int | None, dim: int | None) -> torch.Tensor:
     """Call a scan; without an axis, of the flattened tensor."""
-    check_tensor(a, "a")
+    check_tensor(a, "a", sharded=True)
     if axis is None and dim is None:
         a, axis = a.reshape(-1), 0
     return catalogue.scans[name](a, one_axis(a, axis, dim))
@@ -169,7 +169,7 @@ def nancumprod(a: torch.Tensor, axis: int | None = None, *, dim: int | None = No
 
 def _extreme(name: str, a: torch.Tensor, axis: int | None, dim: int | None) -> Cumulative:
     """Call a cumulative extreme; without an axis, of the flattened tensor."""
-    check_tensor(a, "a")
+    check_tensor(a, "a", sharded=True)
     if axis is None and dim is None:
         a, axis = a.reshape(-1), 0
     return Cumulative(*catalogue.extremes[name](a, one_axis(a, axis, dim)))

@@ -36,7 +36,7 @@ def softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
     >>> gpureduce.torch.softmax(torch.tensor([1000.0, 1000.0]))
     tensor([0.5000, 0.5000])
     """
-    check_tensor(a, "a")
+    check_tensor(a, "a", sharded=True)
     return operators.softmax(a, rules.integer(axis, "axis"))
 
 
@@ -59,7 +59,7 @@ def log_softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
     >>> gpureduce.torch.log_softmax(torch.tensor([1000.0, 0.0]))
     tensor([    0., -1000.])
     """
-    check_tensor(a, "a")
+    check_tensor(a, "a", sharded=True)
     return operators.log_softmax(a, rules.integer(axis, "axis"))
 
 
@@ -146,7 +146,7 @@ def layer_norm(
 
 
 def _check(a: Any, **parameters: Any) -> None:
-    check_tensor(a, "a")
+    check_tensor(a, "a", sharded=True)
     for name, value in parameters.items():
         if value is not None:
-            check_tensor(value, name)
+            check_tensor(value, name, sharded=name != "residual")

@@ -10,7 +10,17 @@ import typing
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gpureduce._torch import autocast, batching, gradients, groups, kernels, normalize, tangents, torch
+from gpureduce._torch import (
+    autocast,
+    batching,
+    gradients,
+    groups,
+    kernels,
+    normalize,
+    sharding,
+    tangents,
+    torch,
+)
 from gpureduce._torch.direct import Recording, core_call, direct, recordings
 
 forward_ad = torch.autograd.forward_ad
@@ -229,6 +239,7 @@ def define(
         _library.impl(name, kernel, key)
     torch.library.register_fake(f"gpureduce::{name}", fake, lib=_library)
     autocast.register(_library, name, operator)
+    sharding.add(name, operator)
     if batched is not None and hasattr(torch.library, "register_vmap"):  # PyTorch 2.5
         torch.library.register_vmap(f"gpureduce::{name}", batched(operator), lib=_library)
     gradient, noting = gradient or _GRADIENTS.get(name), None

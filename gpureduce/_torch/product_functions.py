@@ -31,8 +31,8 @@ def dot(a: torch.Tensor, b: torch.Tensor, *, exact: bool = False) -> torch.Tenso
     >>> gpureduce.torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
     tensor(11.)
     """
-    check_tensor(a, "a")
-    check_tensor(b, "b")
+    check_tensor(a, "a", sharded=True)
+    check_tensor(b, "b", sharded=True)
     if rules.flag(exact, "exact") and not is_whole(a.dtype):
         return catalogue.exact_dot(a, b)
     return operators.dot(a, b)
@@ -64,8 +64,8 @@ def matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> to
     tensor([[11.,  8.],
             [16., 27.]])
     """
-    check_tensor(a, "a")
-    check_tensor(b, "b")
+    check_tensor(a, "a", sharded=True)
+    check_tensor(b, "b", sharded=True)
     check_text(precision, "precision", True)
     row, column = a.ndim == 1, b.ndim == 1
     result = operators.matmul(a.unsqueeze(0) if row else a, b.unsqueeze(1) if column else b, precision)
@@ -117,10 +117,10 @@ def conv2d(
     tensor([[4.5000, 4.5000],
             [4.5000, 4.5000]])
     """
-    check_tensor(x, "x")
-    check_tensor(w, "w")
+    check_tensor(x, "x", sharded=True)
+    check_tensor(w, "w", sharded=True)
     if bias is not None:
-        check_tensor(bias, "bias")
+        check_tensor(bias, "bias", sharded=True)
     check_text(layout, "layout")
     check_text(precision, "precision", True)
     stride, dilation = integers(stride, "stride"), integers(dilation, "dilation")

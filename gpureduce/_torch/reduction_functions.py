@@ -40,7 +40,7 @@ def _in_dtype(
     keepdim: bool | None,
 ) -> torch.Tensor:
     """Reduce elements after a cast."""
-    check_tensor(a, "a")
+    check_tensor(a, "a", sharded=True)
     # Integers need no cast: a 64-bit result is correct modulo every smaller power of two.
     if not (is_whole(a.dtype) and is_whole(dtype) and dtype != torch.bool):
         a = a.to(dtype)
@@ -49,7 +49,7 @@ def _in_dtype(
 
 def _chosen(name: str, a: Any, exact: Any) -> Callable[..., torch.Tensor]:
     """Return the operator of sums or means; results of integers are exact anyway."""
-    check_tensor(a, "a")
+    check_tensor(a, "a", sharded=True)
     if not rules.flag(exact, "exact") or is_whole(a.dtype):
         return operators.sum if name == "sum" else operators.mean
     return operators.exact_sum if name == "sum" else reductions["exact_mean"]

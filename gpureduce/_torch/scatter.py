@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gpureduce._rules import arguments as rules
-from gpureduce._torch import operators, torch
+from gpureduce._torch import operators, sharding, torch
 from gpureduce._torch.direct import core_call
 from gpureduce._torch.groups import axis_of_rows
 from gpureduce._torch.kernels import is_whole
@@ -19,11 +19,11 @@ _core_groups = core_call("group_reduce", operators.OF_LABELS, operators.OF_GROUP
 _core_segments = core_call("segment_reduce", operators.OF_OFFSETS, operators.OF_GROUPS)
 
 
-def check_tensor(a: Any, name: str) -> None:
-    """Raise TypeError for what is not a dense tensor."""
+def check_tensor(a: Any, name: str, sharded: bool = False) -> None:
+    """Raise TypeError for what is not a dense tensor; `sharded`: or a DTensor."""
     if not isinstance(a, torch.Tensor):
         raise TypeError(f"{name}: expected a torch.Tensor, got {type(a).__name__}")
-    if type(a) is not torch.Tensor and hasattr(a, "device_mesh"):
+    if type(a) is not torch.Tensor and hasattr(a, "device_mesh") and not (sharded and sharding.prepare()):
         raise TypeError(
             f"{name}: a DTensor, for whose shards there are no rules; pass its to_local() or full_tensor()"
         )

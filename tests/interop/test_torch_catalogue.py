@@ -276,19 +276,40 @@ def test_a_compiled_function(place):
 # What is refused, and what needs no kernel
 
 
-def test_jagged_and_distributed_tensors_are_refused(place):
+def test_jagged_tensors_are_refused(place):
     jagged = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+    calls = {name: () for name in public.__all__ if name not in ("Cumulative", "Histogram", "Sorted")}
+    calls |= {
+        **dict.fromkeys(("quantile", "nanquantile"), (0.5,)),
+        **dict.fromkeys(("dot", "matmul", "conv2d"), (torch.ones(3, 3),)),
+        **dict.fromkeys(("group_softmax", "group_log_softmax"), (torch.zeros(2, dtype=torch.int64),)),
+        **dict.fromkeys(
+            ("index_add", "scatter_add"), (0, torch.zeros(2, dtype=torch.int64), torch.ones(2, 3))
+        ),
+        "scatter_reduce": (0, torch.zeros(2, dtype=torch.int64), torch.ones(2, 3), "sum"),
+        "segment_reduce": ("sum",),
+        "topk": (1,),
+        "histogram": (3,),
+    }
+    for name in ("batch_invariant", "clip_grad_norm_", "deterministic"):
+        del calls[name]
+    for name, others in calls.items():
+        with pytest.raises(TypeError, match=r"^\w+: expected a dense tensor, got one of layout torch.jagged"):
+            getattr(public, name)(jagged, *others)
 
+
+def test_distributed_tensors_without_a_strategy_are_refused(place):
     class Sharded(torch.Tensor):
         device_mesh = None
 
-    for a, message in (
-        (jagged, r"^a: expected a dense tensor"),
-        (torch.ones(3).as_subclass(Sharded), r"^a: .* DTensor"),
-    ):
-        for function in (public.sum, public.var, public.cumsum, public.sort, public.quantile):
-            with pytest.raises(TypeError, match=message):
-                function(a, *[0.5] * (function is public.quantile))
+    a = torch.ones(3).as_subclass(Sharded)
+    for function in (public.unique_counts, public.bincount, public.histogram):
+        with pytest.raises(
+            TypeError, match=r"^\w+: a DTensor, for whose shards there are no rules; .*to_local"
+        ):
+            function(a)
+    with pytest.raises(TypeError, match=r"^residual: a DTensor"):
+        public.rms_norm(torch.ones(3), residual=a)
 
 
 def test_meta_tensors_have_the_shapes_of_results():

@@ -472,3 +472,23 @@ def test_calls_are_in_the_current_stream_and_do_not_wait(place):
 
 def test_dir_lists_what_is_public():
     assert dir(ops) == sorted(ops.__all__) and all(callable(getattr(ops, name)) for name in dir(ops))
+
+
+def test_flops_of_products_are_counted(place):
+    """What PyTorch counts for its own operators, forward and back."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    def count(function, *tensors):
+        tensors = [each.clone().requires_grad_() for each in tensors]
+        with FlopCounterMode(display=False) as counter:
+            function(*tensors).sum().backward()
+        return counter.get_total_flops()
+
+    a, b = tensor((3, 4, 5), torch.float32, place), tensor((3, 5, 6), torch.float32, place)
+    assert count(ops.matmul, a, b) == count(torch.matmul, a, b) == 3 * (2 * 3 * 4 * 5 * 6)
+    x, w = tensor((2, 4, 7, 9), torch.float32, place), tensor((6, 2, 3, 2), torch.float32, place)
+    for options in ({"groups": 2}, {"groups": 2, "stride": 2, "padding": 1}):
+        wanted = count(lambda x, w, more=options: torch.conv2d(x, w, **more), x, w)
+        assert count(lambda x, w, more=options: ops.conv2d(x, w, **more), x, w) == wanted > 0
+    assert count(ops.dot, a[0, 0], a[0, 1]) == 10
+    assert count(ops.sum, a) == 0
