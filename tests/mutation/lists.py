@@ -145,8 +145,8 @@ MUTANTS = (
         "a list of as many arrays gets the table of another list",
         TABLE,
         "is_table_of",
-        "memcmp(table->rows, rows, bytes) == 0",
-        "rows != NULL",
+        "memcmp(table->content, content, bytes) == 0",
+        "content != NULL",
         lists("test_results_are_exact"),
     ),
 )
