@@ -43,6 +43,9 @@ def default(device: str, short: bool) -> list[str]:
                 got = getattr(gpureduce, op)(*arrays, exact=True, device=device)
                 if got != want:
                     wrong.append(f"auto {op} {dtype.__name__} n {n}: {got}, not {want}")
+            last = gpureduce.cumulative_sum(array, exact=True, device=device)[-1:]
+            if (last != right["sum"]).any():
+                wrong.append(f"cumulative_sum {dtype.__name__} n {n}: {last}, not {right['sum']}")
             # By bins, which are folded often, of blocks that join.
             got = _core.exact(array, "sum", (0,), None, None, None, *resolve(device), 0, 33, 3)[()]
             if got != right["sum"]:
