@@ -103,7 +103,7 @@ def cumulative_sum(
     once. A sum that overflows the dtype and then returns to its range is therefore finite again.
 
     With ``exact=True``, each sum of floating-point or complex numbers is exact before its rounding. Its three
-    kernels need temporary memory: up to nine times that of `a`.
+    kernels need about as much temporary memory as `a` takes, twice as much for 16-bit elements.
 
     Examples
     --------
