@@ -22,6 +22,8 @@ jnp = jax.numpy
 # Operators whose results are 64-bit integers: of all elements, or of integers.
 _POSITIONS = ("argmax", "argmin")
 _WIDE = ("sum", "prod")
+# Operators whose result is that of the results of shards of equal length.
+_MERGED = ("sum", "mean", "max", "min", "logsumexp")
 
 
 def _result(op: str, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
@@ -46,7 +48,12 @@ def _lines_reducer(op: str, exact: bool, parameter: int) -> Callable[[Any], Any]
         (result,) = targets.call("reduce", [elements], [described], **attributes)
         return targets.low_words(result, (lines, inner))
 
-    reduce_lines = jax.custom_batching.custom_vmap(partitioned(reduce_shard, "l n i -> l i", "n"))
+    def merge(results: Any) -> Any:
+        """Reduce the results of all shards, of shape (shards, lines, inner)."""
+        return reduce_shard(results.reshape(1, results.shape[0], -1)).reshape(results.shape[1:])
+
+    rule = "l n i -> l i", "n", merge if op in _MERGED and not exact else None
+    reduce_lines = jax.custom_batching.custom_vmap(partitioned(reduce_shard, *rule))
 
     @reduce_lines.def_vmap
     def batched(size: int, _: Any, elements: Any) -> tuple[Any, bool]:

@@ -382,7 +382,10 @@ for function, spec, of_result in (
     (lambda x: ops.topk(x, 3)[1], rows, rows),
     (lambda x: ops.segment_sum(x, labels, 3), columns, columns),
     (jax.vmap(ops.logsumexp), rows, rows),
-    (lambda x: ops.sum(x, 0), rows, P()),
+    (lambda x: ops.sum(x, 0, exact=True), rows, P()),
+    (lambda x: ops.median(x, 0), rows, P()),
+    (lambda x: ops.segment_sum(x, labels, 3), rows, P()),
+    (lambda x: ops.var(x[:7], 0), rows, P()),
 ):
     sharded = jax.device_put(x, NamedSharding(mesh, spec))
     compiled = jax.jit(function).lower(sharded).compile()
@@ -390,6 +393,25 @@ for function, spec, of_result in (
     assert ("all-gather" in compiled.as_text()) == (of_result == P())
     assert result.sharding.is_equivalent_to(NamedSharding(mesh, of_result), result.ndim)
     assert np.array_equal(result, function(jax.device_put(x, jax.devices()[0])))
+functions = [
+    lambda x: ops.sum(x, 0),
+    lambda x: ops.sum(x.astype(int)),
+    lambda x: ops.mean(x),
+    lambda x: ops.max(x.at[5, 3].set(jnp.nan), 0),
+    lambda x: ops.min(x, 0, True),
+    lambda x: ops.logsumexp(x / 80, 0),
+    lambda x: jax.vmap(lambda x: ops.sum(x, 0), 1)(x),
+]
+if jax.__version_info__ > (0, 5, 3):  # which refuses gradients of sharded arrays
+    functions.append(jax.grad(lambda x: ops.max(x, 0).sum()))
+for function in functions:
+    whole = jnp.arange(80.0).reshape(8, 10) - 30
+    sharded = jax.device_put(whole, NamedSharding(mesh, rows))
+    compiled = jax.jit(function).lower(sharded).compile()
+    gathered = [line for line in compiled.as_text().splitlines() if " all-gather(" in line]
+    assert gathered and not any("[8,10]" in line or "[80]" in line for line in gathered), gathered
+    expected = function(jax.device_put(whole, jax.devices()[0]))
+    assert np.allclose(compiled(sharded), expected, 1e-6, equal_nan=True)
 print(len(mesh.devices))
 """
     two = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
