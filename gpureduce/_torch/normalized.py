@@ -6,13 +6,14 @@ from typing import Any
 
 from gpureduce._rules import arguments as rules
 from gpureduce._torch import operators, torch
+from gpureduce._torch.arguments import one_of
 from gpureduce._torch.direct import shortcut
 from gpureduce._torch.kernels import BY_NAME
 from gpureduce._torch.scatter import check_tensor
 
 
 @shortcut("softmax", BY_NAME)
-def softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
+def softmax(a: torch.Tensor, axis: int = -1, *, dim: int | None = None) -> torch.Tensor:
     """Return the softmax along an axis.
 
     Parameters
@@ -21,6 +22,8 @@ def softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
         Tensor of float16, bfloat16, float32 or float64, on a GPU or the CPU.
     axis : int
         Axis along which the results add up to 1.
+    dim
+        PyTorch's name of `axis`.
 
     Returns
     -------
@@ -36,17 +39,16 @@ def softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
     >>> gpureduce.torch.softmax(torch.tensor([1000.0, 1000.0]))
     tensor([0.5000, 0.5000])
     """
-    check_tensor(a, "a", sharded=True)
-    return operators.softmax(a, rules.integer(axis, "axis"))
+    return operators.softmax(a, _line(a, axis, dim))
 
 
 @shortcut("log_softmax", BY_NAME)
-def log_softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
+def log_softmax(a: torch.Tensor, axis: int = -1, *, dim: int | None = None) -> torch.Tensor:
     """Return the logarithm of the softmax along an axis.
 
     Parameters
     ----------
-    a, axis
+    a, axis, dim
         As for `softmax`.
 
     Returns
@@ -59,8 +61,7 @@ def log_softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
     >>> gpureduce.torch.log_softmax(torch.tensor([1000.0, 0.0]))
     tensor([    0., -1000.])
     """
-    check_tensor(a, "a", sharded=True)
-    return operators.log_softmax(a, rules.integer(axis, "axis"))
+    return operators.log_softmax(a, _line(a, axis, dim))
 
 
 @shortcut("rms_norm", BY_NAME)
@@ -143,6 +144,13 @@ def layer_norm(
     """
     _check(a, weight=weight, bias=bias)
     return operators.layer_norm(a, weight, bias, eps)
+
+
+def _line(a: Any, axis: Any, dim: Any) -> int:
+    check_tensor(a, "a", sharded=True)
+    if dim is not None:
+        axis = one_of(None if type(axis) is int and axis == -1 else axis, dim, "dim", "axis")
+    return rules.integer(axis, "axis")
 
 
 def _check(a: Any, **parameters: Any) -> None:

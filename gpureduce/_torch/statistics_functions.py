@@ -508,4 +508,4 @@ def moments(
     results = reduced(moments_operator, a, axis, keepdims, dim, keepdim, number(correction, "correction"))
     given = axis if dim is None else dim
     axes = axes_of(list(given) if isinstance(given, tuple) else given, a.ndim)
-    return Moments(math.prod(a.shape[each] for each in axes), *results)
+    return Moments(math.prod([a.shape[each] for each in axes]), *results)

@@ -174,6 +174,9 @@ def test_refused(place):
     for call, error, message in (
         (lambda: ops.softmax(a.int()), TypeError, "a: softmax takes torch.float16"),
         (lambda: ops.softmax(a, 2), ValueError, "axis 2 is out of bounds"),
+        (lambda: ops.softmax(a, None), TypeError, "axis: expected"),
+        (lambda: ops.softmax(a, 0, dim=0), TypeError, "dim: PyTorch's name of axis"),
+        (lambda: ops.log_softmax(a, dim=(0, 1)), TypeError, "axis: expected"),
         (lambda: ops.softmax([1.0]), TypeError, "a: expected a torch.Tensor"),
         (lambda: ops.rms_norm(a, a[0].double()), TypeError, "weight: expected the dtype of a"),
         (lambda: ops.rms_norm(a, a[0, :2]), RuntimeError, "weight: expected shape"),
