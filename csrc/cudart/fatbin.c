@@ -85,6 +85,9 @@ static const entry *find_ptx(const header *binary) {
     return best;
 }
 
+/* A part of names in NVIDIA's device runtime, which nvcc links to programs of several objects. */
+#define DEVICE_RUNTIME "_cuda_device_runtime_cu_"
+
 /* Appends the PTX of a fat binary to a text. */
 static cudaError_t append(const header *binary, char **text, size_t *length) {
     if (binary->magic != BINARY_MAGIC)
@@ -105,6 +108,10 @@ static cudaError_t append(const header *binary, char **text, size_t *length) {
     else
         memcpy(to, (const char *)e + e->header_bytes, bytes);
     to[bytes] = '\0';
+    if (strstr(to, DEVICE_RUNTIME)) { /* the simulator has its functions */
+        *to = '\0';
+        return error;
+    }
     *length += strlen(to);
     grown[(*length)++] = '\n';
     grown[*length] = '\0';

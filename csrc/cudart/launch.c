@@ -264,6 +264,51 @@ static cudaError_t run_kernel(const cudart_function *f, const cudart_launch *lau
     return status == PTX_OK ? cudaSuccess : failed(&error, f, launch);
 }
 
+/* ---- launches by kernels ---- */
+
+static cudaError_t run_function(cudart_function *f, const cudart_launch *launch, const void *params);
+
+static cudart_function *find_function(const cudart_module *module, const ptx_kernel *kernel) {
+    for (cudart_function *f = module->functions; f; f = f->next)
+        if (!strcmp(f->name, ptx_kernel_name(kernel)))
+            return f;
+    return NULL;
+}
+
+static cudaError_t run_device_launch(const cudart_function *parent, const ptx_device_launch *launch,
+                                     const void *params) {
+    if (!launch->kernel) {
+        const uint64_t *copy = params;
+        return cudart_copy((void *)(uintptr_t)copy[0], (const void *)(uintptr_t)copy[1], copy[2],
+                           cudaMemcpyDeviceToDevice);
+    }
+    cudart_function *f = find_function(parent->module, launch->kernel);
+    if (!f || cudart_find_function(f, &f) != cudaSuccess)
+        return cudart_refuse(cudaErrorInvalidDeviceFunction,
+                             "kernel %s, which %s launches, is not in the program",
+                             ptx_kernel_name(launch->kernel), parent->title);
+    const cudart_launch child = {.grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+                                 .block = {launch->block[0], launch->block[1], launch->block[2]},
+                                 .dynamic_shared = launch->dynamic_shared_bytes};
+    cudart.launches++;
+    return run_function(f, &child, params);
+}
+
+/* Runs what a kernel has launched, and what that launches, in the order of the launches. */
+static cudaError_t run_device_launches(const cudart_function *parent) {
+    static char params[PTX_DEVICE_PARAMS];
+    ptx_device_launch launch;
+    cudaError_t bad = cudaSuccess;
+    while (bad == cudaSuccess && cudart.pending == cudaSuccess &&
+           ptx_heap_next_launch(cudart.heap, &launch, params))
+        bad = run_device_launch(parent, &launch, params);
+    while (ptx_heap_next_launch(cudart.heap, &launch, params)) /* left behind by an error */
+        ;
+    return bad;
+}
+
+/* ---- functions ---- */
+
 /* A cooperative grid waits on a counter in a workspace. */
 static cudaError_t run_with_workspace(const cudart_function *f, const cudart_launch *launch,
                                       ptx_launch_config *config) {
@@ -277,13 +322,16 @@ static cudaError_t run_with_workspace(const cudart_function *f, const cudart_lau
     return bad;
 }
 
-static cudaError_t run_function(cudart_function *f, const cudart_launch *launch) {
+/* `given`: the parameters in PTX's layout; NULL: those of the launch's arguments. */
+static cudaError_t run_function(cudart_function *f, const cudart_launch *launch, const void *given) {
     static char params[MAX_PARAMS];
     ptx_error error;
     if (ptx_kernel_parse(f->kernel, &error) != PTX_OK)
         return failed(&error, f, launch);
     cudaError_t bad = check_configuration(launch, f);
-    if (bad == cudaSuccess)
+    if (bad == cudaSuccess && given)
+        memcpy(params, given, PTX_DEVICE_PARAMS);
+    else if (bad == cudaSuccess)
         bad = pack_arguments(f->kernel, launch->arguments, params);
     if (bad == cudaSuccess)
         bad = prepare_heap(f->kernel);
@@ -316,7 +364,9 @@ cudaError_t cudart_run(const cudart_launch *launch) {
     if (error == cudaSuccess)
         error = cudart_find_function(launch->function, &f);
     if (error == cudaSuccess)
-        error = run_function(f, launch);
+        error = run_function(f, launch, NULL);
+    if (error == cudaSuccess)
+        error = run_device_launches(f);
     if (error == cudaSuccess && cudart.pending == cudaSuccess)
         return cudaSuccess;
     cudart.failed++;

@@ -25,6 +25,7 @@ enum {
 #define PTX_PARAM_WINDOW (1ull << 58)
 #define PTX_CONST_WINDOW (1ull << 59)
 #define PTX_VARIABLES_WINDOW (1ull << 60)
+#define PTX_KERNEL_WINDOW (1ull << 62) /* addresses of kernels, which only launches by kernels take */
 
 /* Predicates are 32-bit lane masks in a separate array, which begins with these fixed entries. */
 enum {
@@ -257,7 +258,7 @@ struct ptx_kernel {
     uint32_t cluster[3];  /* .reqnctapercluster, 0 if absent */
     uint32_t max_cluster; /* .maxclusterrank, 0 if absent */
     bool global_atomics;
-    bool uses_heap;           /* calls malloc or free */
+    bool uses_heap;           /* calls malloc or free, or launches kernels */
     bool strong_global_loads; /* loads with volatile, relaxed or acquire semantics from global memory */
 };
 

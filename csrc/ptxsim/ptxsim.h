@@ -124,6 +124,21 @@ typedef struct ptx_heap ptx_heap;
 ptx_status ptx_heap_create(ptx_memory *memory, size_t bytes, ptx_heap **out, ptx_error *error);
 void ptx_heap_destroy(ptx_heap *heap, ptx_memory *memory);
 
+/* A launch by a kernel (CUDA dynamic parallelism), which is to be run after that kernel. Without a kernel it
+   is a copy: its parameters are three 64-bit numbers, destination, source and bytes. */
+typedef struct ptx_device_launch {
+    const ptx_kernel *kernel;
+    uint32_t grid[3], block[3];
+    size_t dynamic_shared_bytes;
+    uint64_t order; /* of the launches with one heap, from 1 */
+} ptx_device_launch;
+
+enum { PTX_DEVICE_PARAMS = 4096 /* bytes of the parameters of such a launch, at most */ };
+
+/* Removes the earliest launch and copies PTX_DEVICE_PARAMS bytes of parameters; returns false if none is
+   left. */
+bool ptx_heap_next_launch(ptx_heap *heap, ptx_device_launch *out, void *params);
+
 /* The contents of a tensor map (CUtensorMap): a tensor in global memory and the box of it that one TMA copy
    transfers. The values of the enumerations are the CUDA driver's. */
 typedef enum ptx_tensor_type {
@@ -217,7 +232,7 @@ typedef struct ptx_launch_config {
     bool (*print)(void *arg, const char *text, size_t length);
     void *print_arg;
     uint64_t grid_workspace; /* address of the workspace of a cooperative launch, in %envreg1 and %envreg2 */
-    ptx_heap *heap;          /* NULL: a kernel that calls malloc is stopped */
+    ptx_heap *heap;          /* NULL: a kernel that calls malloc, or launches a kernel, is stopped */
     ptx_observer *const *observers; /* may be NULL; an observer takes part in one launch at a time */
     size_t observer_count;
 } ptx_launch_config;

@@ -12,8 +12,9 @@ from gpureduce._custom import nvcc
 from gpureduce._custom.nvrtc import CompileError
 
 RUNTIME = Path(__file__).resolve().with_name("libcudart.so.13")
-# PTX alone, of the simulator's compute capability.
+# PTX alone, of the simulator's compute capability; a device linker needs machine code, too.
 _TARGET = ("-gencode", "arch=compute_90,code=compute_90")
+_LINKED_TARGET = ("-gencode", "arch=compute_90,code=[compute_90,sm_90]")
 SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _MISSING = (
     "nvcc and g++ are needed to compile a program, and {what}; install the CUDA toolkit 13, or: "
@@ -35,12 +36,16 @@ def compile_program(source: str, program: str, options: Sequence[str], simulated
     A simulated program is linked with the simulator's library alone, so that NVIDIA's is not needed.
     """
     chosen = any(re.match(r"-(arch|gencode|-gpu-architecture|-generate-code)", each) for each in options)
-    target = () if chosen or not simulated else _TARGET
+    linked = any(
+        re.match(r"-?-(rdc|relocatable-device-code)=true|-?-(dc|device-c)$", each) for each in options
+    )
+    target = () if chosen or not simulated else _LINKED_TARGET if linked else _TARGET
     quiet = ("-lineinfo", "-Wno-deprecated-gpu-targets")
     command = [compiler(), *quiet, *target, *options, source, "-o", program]
     if simulated:
-        linked = ["-cudart", "none", "-Xlinker", "--no-as-needed", "-Xlinker", str(RUNTIME)]
-        command += ["-Xfatbin=-compress=false", *linked]
+        kind = "shared" if linked else "none"  # nvcc links device code only if it links a runtime
+        libraries = ["-cudart", kind, "-Xlinker", "--no-as-needed", "-Xlinker", str(RUNTIME)]
+        command += ["-Xfatbin=-compress=false", *libraries]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     said = (done.stdout + done.stderr).strip()
     if done.returncode:

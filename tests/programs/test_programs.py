@@ -41,6 +41,7 @@ BUILDS = {
     "blocks": ("-lineinfo",),
     "others": ("-w",),  # some of them are deprecated
     "lessons": ("-lineinfo",),
+    "children": ("-rdc=true", "-lineinfo"),
 }
 
 
@@ -91,6 +92,22 @@ def test_a_program_as_in_first_lessons(built):
         "part[tid] += part[tid + s];"
         in (SOURCES / "lessons.cu").read_text().splitlines()[finding.races[0].first.line - 1]
     )
+
+
+def test_kernels_launch_kernels(built):
+    """Launches by kernels run after the kernel, in their order, and are launches of the program."""
+    result = run_program(built["children"], races="global", profile=True)
+    assert result.output.splitlines() == [
+        "63 nodes: 32 16 8 4 2 1",
+        "last error 0 0",
+        "the steps are right, the sum is 496",
+    ]
+    assert (result.status, result.launches, result.failures, result.findings) == (0, 37, (), ())
+    names = {kernel.name.partition("(")[0] for kernel in result.profile.kernels}
+    assert names == {"grow", "steps", "square", "keep", "give_back"}
+    beyond = run_program(SOURCES / "children.cu", ["beyond"], options=["-rdc=true"])
+    (failure,) = beyond.failures
+    assert "cudaErrorIllegalAddress" in beyond.output and "kernel square(" in failure.message
 
 
 def data_of(player):

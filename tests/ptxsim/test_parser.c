@@ -361,6 +361,7 @@ static void test_one_kernel(void) {
         ".global .align 4 .b32 before;\n"
         ".entry a(.param .u64 p)\n.maxntid 128\n.pragma \"{\";\n"
         "{ // }\n /* } */ { nonsense \"}\" {} } /\n\" open }\n}\n"
+        ".extern .entry f(.param .u64 p)\n;\n.entry b(.param .u64 p, .param .u32 q);\n"
         ".entry b(.param .u64 p, .param .u32 q) { .reg .b32 r; .shared .b32 s[3]; mov.b32 r, 1; ret; }\n"
         ".global .align 4 .b32 between;\n"
         ".entry c(){}\n"

@@ -30,6 +30,7 @@ static const form forms[] = {
     SHAPES("f32.f32", "f16", "f32", "f32", 8, 8, 8, 8, 8, 8, 8, 8),
     SHAPES("f16.f16", "f16", "f16", "f16", 8, 8, 8, 8, 8, 8, 4, 4),
     SHAPES("f32.f16", "f16", "f16", "f32", 8, 8, 8, 8, 8, 8, 4, 8),
+    SHAPES("f16.f32", "f16", "f32", "f16", 8, 8, 8, 8, 8, 8, 8, 4),
     SHAPES("f32.bf16.bf16.f32", "bf16", "f32", "f32", 4, 4, 8, 2, 2, 8, 8, 8),
     SHAPES("s32.u8.u8.s32", "u8", "s32", "s32", 2, 2, 4, 1, 1, 4, 8, 8),
     SHAPES("s32.s8.s8.s32", "s8", "s32", "s32", 2, 2, 4, 1, 1, 4, 8, 8),
@@ -157,32 +158,48 @@ static uint64_t product_bytes(const form *f, const bool *column, int row, int co
     return (uint32_t)sum;
 }
 
-/* The element is in column 0 of a step with one row. */
+static float f32_of_f16(uint32_t bits) {
+    _Float16 narrow;
+    const uint16_t low = (uint16_t)bits;
+    memcpy(&narrow, &low, sizeof narrow);
+    return narrow;
+}
+
+static uint32_t f16_of_f32(uint32_t bits) {
+    float wide;
+    memcpy(&wide, &bits, sizeof wide);
+    const _Float16 narrow = (_Float16)wide;
+    uint16_t low;
+    memcpy(&low, &narrow, sizeof low);
+    return wide != wide ? 0x7fff : low;
+}
+
+/* The element is in column 0 of steps with one row. */
 static uint64_t product_core(const form *f, const bool *column, int row, int col) {
     static ptx_core_parts a, b;
-    const bool half = strcmp(f->type_d, "f16") == 0;
+    const bool half_c = strcmp(f->type_c, "f16") == 0, half_d = strcmp(f->type_d, "f16") == 0;
+    const int step = f->type[0] == 't' ? 4 : f->k;
     const ptx_core_type type = f->type[0] == 't'   ? PTX_CORE_TF32
                                : f->type[0] == 'b' ? PTX_CORE_BF16
                                                    : PTX_CORE_F16;
-    uint32_t bits_a[16], bits_b[16 * 8] = {0}, d[8] = {0};
-    for (int k = 0; k < f->k; k++) {
-        bits_a[k] = (uint32_t)element(in, f->type, column[0], row, k);
-        bits_b[k * 8] = (uint32_t)element(in + PART, f->type, column[1], k, col);
-    }
-    d[0] = (uint32_t)element(in + 2 * PART, f->type_c, column[2], row, col);
-    if (!half && strcmp(f->type_c, "f16") == 0) {
-        _Float16 narrow;
-        const uint16_t low = (uint16_t)d[0];
-        memcpy(&narrow, &low, sizeof narrow);
-        const float wide = narrow;
+    uint32_t d[8] = {(uint32_t)element(in + 2 * PART, f->type_c, column[2], row, col)};
+    if (half_c && !half_d) {
+        const float wide = f32_of_f16(d[0]);
         memcpy(d, &wide, sizeof wide);
         if (wide != wide)
             d[0] = 0x7fffffff;
     }
-    ptx_core_split(type, bits_a, (unsigned)f->k, false, &a);
-    ptx_core_split(type, bits_b, (unsigned)f->k * 8, false, &b);
-    ptx_core_multiply((ptx_core_step){type, half, (unsigned)f->k}, 1, &a, &b, d);
-    return d[0];
+    for (int k = 0; k < f->k; k += step) {
+        uint32_t bits_a[16] = {0}, bits_b[16 * 8] = {0};
+        for (int i = 0; i < step; i++) {
+            bits_a[i] = (uint32_t)element(in, f->type, column[0], row, k + i);
+            bits_b[i * 8] = (uint32_t)element(in + PART, f->type, column[1], k + i, col);
+        }
+        ptx_core_split(type, bits_a, 16, false, &a);
+        ptx_core_split(type, bits_b, (unsigned)step * 8, false, &b);
+        ptx_core_multiply((ptx_core_step){type, half_c && half_d, (unsigned)step}, 1, &a, &b, d);
+    }
+    return half_d && !half_c ? f16_of_f32(d[0]) : d[0];
 }
 
 static void expect_product(const form *f, int layouts, int kind) {

@@ -1,27 +1,16 @@
 /* Handlers of malloc and free in kernels. A call is one instruction, as in exec_print.c. Which addresses
    malloc returns is not specified; here it depends on the calls before it alone, which the ticket of the
    cluster orders. */
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "diagnostic.h"
 #include "interpreter/address.h"
 #include "interpreter/exec.h"
 #include "interpreter/fault.h"
+#include "interpreter/heap.h"
 #include "reserve.h"
 
 enum { HEAP_ALIGNMENT = 16 };
-
-typedef struct heap_block {
-    uint64_t address, bytes;
-} heap_block;
-
-struct ptx_heap {
-    pthread_mutex_t lock;
-    uint64_t address, bytes;
-    heap_block *blocks; /* in use, by address */
-    size_t count, capacity;
-};
 
 ptx_status ptx_heap_create(ptx_memory *memory, size_t bytes, ptx_heap **out, ptx_error *error) {
     *out = NULL;
@@ -46,6 +35,9 @@ void ptx_heap_destroy(ptx_heap *heap, ptx_memory *memory) {
         return;
     (void)ptx_memory_free(memory, heap->address, NULL);
     pthread_mutex_destroy(&heap->lock);
+    for (size_t i = 0; i < heap->launch_count; i++)
+        free(heap->launches[i].params);
+    free(heap->launches);
     free(heap->blocks);
     free(heap);
 }
@@ -60,8 +52,8 @@ static uint64_t gap_before(const ptx_heap *heap, size_t index) {
     return end - end_before(heap, index);
 }
 
-/* Takes memory behind the last block, otherwise from the first gap that is large enough; 0 if none is. */
-static uint64_t take(ptx_heap *heap, uint64_t bytes) {
+/* Behind the last block, otherwise from the first gap that is large enough. */
+uint64_t ptx_heap_take(ptx_heap *heap, uint64_t bytes) {
     if (bytes == 0 || bytes > heap->bytes ||
         !ptx_reserve(&heap->blocks, &heap->capacity, heap->count, sizeof *heap->blocks))
         return 0;
@@ -72,14 +64,14 @@ static uint64_t take(ptx_heap *heap, uint64_t bytes) {
             ;
     if (gap_before(heap, index) < bytes)
         return 0;
-    const heap_block block = {.address = end_before(heap, index), .bytes = bytes};
+    const ptx_heap_block block = {.address = end_before(heap, index), .bytes = bytes};
     memmove(&heap->blocks[index + 1], &heap->blocks[index], (heap->count - index) * sizeof *heap->blocks);
     heap->blocks[index] = block;
     heap->count++;
     return block.address;
 }
 
-static bool give_back(ptx_heap *heap, uint64_t address) {
+bool ptx_heap_give_back(ptx_heap *heap, uint64_t address) {
     size_t low = 0, high = heap->count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -114,7 +106,7 @@ PTX_LANE_HANDLER(heap_malloc) {
         return status;
     memcpy(&bytes, from, sizeof bytes);
     pthread_mutex_lock(&heap->lock);
-    address = take(heap, bytes);
+    address = ptx_heap_take(heap, bytes);
     pthread_mutex_unlock(&heap->lock);
     memcpy(to, &address, sizeof address);
     return PTX_OK;
@@ -133,7 +125,7 @@ PTX_LANE_HANDLER(heap_free) {
     bool known = false;
     if (heap) {
         pthread_mutex_lock(&heap->lock);
-        known = give_back(heap, address);
+        known = ptx_heap_give_back(heap, address);
         pthread_mutex_unlock(&heap->lock);
     }
     return known ? PTX_OK

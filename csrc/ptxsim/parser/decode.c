@@ -102,9 +102,9 @@ static void record_global_access(ptx_kernel *kernel, ptx_instr *in, const ptx_to
     kernel->strong_global_loads = kernel->strong_global_loads || load;
 }
 
-/* What malloc returns depends on the calls before it. */
+/* What malloc returns, and the order of launches by kernels, depend on the calls before them. */
 static void record_heap(ptx_kernel *kernel, ptx_instr *in, ptx_opcode opcode) {
-    if (opcode != PTX_OP_heap_malloc && opcode != PTX_OP_heap_free)
+    if (opcode < PTX_OP_heap_malloc || opcode > PTX_OP_launch_copy)
         return;
     in->needs_ticket = true;
     kernel->uses_heap = kernel->global_atomics = true;

@@ -198,6 +198,20 @@ static bool parse_linkage(ptx_parser *p) {
     return is_extern;
 }
 
+/* Whether the kernel at the current token has no body here: a semicolon, but that of a .pragma, comes before
+   any brace. Kernels that launch kernels declare them. */
+static bool is_declaration(const ptx_parser *p) {
+    ptx_lexer lexer = p->lexer;
+    bool pragma = false;
+    for (ptx_token token = p->ahead; token.kind != PTX_TOKEN_END; token = ptx_lexer_next(&lexer)) {
+        const bool ends = ptx_token_is(&token, ";");
+        if (ptx_token_is(&token, "{") || (ends && !pragma))
+            return ends;
+        pragma = ptx_token_is(&token, ".pragma") || (pragma && !ends);
+    }
+    return false;
+}
+
 static bool parse_directive(ptx_parser *p) {
     bool is_extern = parse_linkage(p);
     if (ptx_at(p, ".version"))
@@ -207,7 +221,7 @@ static bool parse_directive(ptx_parser *p) {
     if (ptx_at(p, ".address_size"))
         return parse_address_size(p);
     if (ptx_at(p, ".entry"))
-        return parse_entry(p);
+        return is_declaration(p) ? ptx_skip_to_semicolon(p) : parse_entry(p);
     if (ptx_at(p, ".func"))
         return ptx_skip_function(p);
     if (ptx_accept(p, ".shared"))

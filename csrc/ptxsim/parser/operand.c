@@ -196,6 +196,15 @@ static ptx_fit match_constant(ptx_decoding *d, ptx_constant_kind kind, uint64_t 
     return PTX_FITS;
 }
 
+/* The index of the kernel with this name, whose address a launch by a kernel takes. */
+static bool find_kernel(const ptx_decoding *d, const ptx_token *name, uint64_t *index) {
+    const ptx_module *module = d->p->module;
+    for (*index = 0; *index < module->kernel_count; ++*index)
+        if (ptx_token_is(name, module->kernels[*index]->name))
+            return true;
+    return false;
+}
+
 static ptx_fit match_named_source(ptx_decoding *d, char letter, const ptx_token *name,
                                   unsigned constant_bytes) {
     uint32_t number, op;
@@ -223,6 +232,9 @@ static ptx_fit match_named_source(ptx_decoding *d, char letter, const ptx_token 
     if (ptx_token_is(name, "WARP_SZ"))
         return match_constant(d, PTX_CONSTANT_VALUE, PTX_LANES, constant_bytes);
     ptx_symbol *symbol = ptx_find_symbol(d->p, name);
+    uint64_t kernel;
+    if (!symbol && letter != 'w' && find_kernel(d, name, &kernel))
+        return match_constant(d, PTX_CONSTANT_VALUE, PTX_KERNEL_WINDOW + kernel, 8);
     if (!symbol)
         return unknown_name(d, name);
     ptx_fit fits = use_symbol(d, symbol, name);

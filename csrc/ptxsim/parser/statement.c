@@ -335,11 +335,13 @@ static bool inline_function(ptx_parser *p, const ptx_function *function, const p
 
 /* The pseudo-opcode of a call of a CUDA function without a body in PTX, NULL for other names. */
 static const char *opcode_of_call(const ptx_token *name) {
-    return ptx_token_is(name, "vprintf")        ? "call vprintf"
-           : ptx_token_is(name, "__assertfail") ? "call __assertfail"
-           : ptx_token_is(name, "malloc")       ? "call malloc"
-           : ptx_token_is(name, "free")         ? "call free"
-                                                : NULL;
+    static const char call[] = "call ";
+    const ptx_opcode_row *row;
+    for (size_t i = 0; (row = ptx_opcode_row_at(i)); i++)
+        if (strncmp(row->pattern, call, sizeof call - 1) == 0 &&
+            ptx_token_is(name, row->pattern + sizeof call - 1))
+            return row->pattern;
+    return NULL;
 }
 
 /* Decodes such a call as one instruction whose operands are the addresses of the call's variables. */
