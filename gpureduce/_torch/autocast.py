@@ -17,14 +17,15 @@ _PRODUCTS = dict.fromkeys(("matmul", "conv2d"), LOWER)
 POLICIES = {
     "AutocastCUDA": {
         **_PRODUCTS,
-        **dict.fromkeys(("sum", "exact_sum", "nansum", "prod", "nanprod"), FLOAT32),
+        **dict.fromkeys(("sum", "masked_sum", "exact_sum", "nansum"), FLOAT32),
+        **dict.fromkeys(("prod", "masked_prod", "nanprod"), FLOAT32),
         **dict.fromkeys(("cumsum", "cumprod", "nancumsum", "nancumprod"), FLOAT32),
         **dict.fromkeys(("norm", "logsumexp", "softmax", "log_softmax", "layer_norm"), FLOAT32),
         "dot": WIDEST,
     },
     "AutocastCPU": {
         **_PRODUCTS,
-        **dict.fromkeys(("prod", "nanprod", "quantile", "nanquantile"), FLOAT32),
+        **dict.fromkeys(("prod", "masked_prod", "nanprod", "quantile", "nanquantile"), FLOAT32),
     },
 }
 _DEVICES = {"AutocastCUDA": "cuda", "AutocastCPU": "cpu"}

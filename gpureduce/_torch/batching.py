@@ -75,6 +75,20 @@ def along_axes(operator: Callable, at: int, default: Any, outer: int = 0) -> Rul
     return rule
 
 
+def of_masked(operator: Callable) -> Rule:
+    """Return the rule of an operator of a tensor, a mask of its shape, and axes."""
+
+    def rule(info: Any, in_dims: tuple, *args: Any) -> tuple[Any, Any]:
+        a, where = (
+            each.expand(info.batch_size, *each.shape) if dim is None else each.movedim(dim, 0)
+            for each, dim in zip(args, in_dims[:2], strict=False)
+        )
+        moved = _moved(args[2] if len(args) > 2 else None, a.ndim - 1)
+        return operator(a, where, moved, *args[3:]), 0
+
+    return rule
+
+
 def of_flattened(operator: Callable) -> Rule:
     """Return the rule of a search along one axis, or in all elements, in C order."""
     along = along_axes(operator, 1, None)

@@ -60,7 +60,8 @@ def _spread(ctx: Any, result: torch.Tensor) -> torch.Tensor:
     return gradients.broadcast(ctx, result)
 
 
-def _sum(a: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+def add_up(a: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+    """Return sums along axes, which stay with length one."""
     return a.sum(axes, keepdim=True) if axes else a
 
 
@@ -81,7 +82,7 @@ def of_nanmean(ctx: Any, grad: torch.Tensor) -> Gradients:
     """Return the gradient of a mean without NaNs."""
     (a,) = ctx.saved_tensors
     missing = a.isnan()
-    count = _sum(missing.logical_not(), ctx.axes)
+    count = add_up(missing.logical_not(), ctx.axes)
     return _and_none(torch.where(missing, 0, _spread(ctx, grad) / count), ctx)
 
 
@@ -97,7 +98,7 @@ def of_nanmax(ctx: Any, grad: torch.Tensor) -> Gradients:
     """Divide the gradient among the elements that are the extreme; none is if all are NaN."""
     a, result = ctx.saved_tensors
     chosen = a == _spread(ctx, result)
-    return _and_none(_spread(ctx, grad) * chosen / _sum(chosen, ctx.axes).clamp(min=1), ctx)
+    return _and_none(_spread(ctx, grad) * chosen / add_up(chosen, ctx.axes).clamp(min=1), ctx)
 
 
 # Variances, norms and logsumexp
@@ -109,11 +110,17 @@ def _deviations(ctx: Any, a: torch.Tensor, skips_nan: bool) -> tuple[torch.Tenso
     (correction,) = ctx.parameters
     if not skips_nan:
         count = math.prod(ctx.shape[axis] for axis in ctx.axes)
-        return x - _sum(x, ctx.axes) / max(count, 1), max(count - correction, 0)
-    missing = x.isnan()
-    count = _sum(missing.logical_not(), ctx.axes)
-    mean = _sum(torch.where(missing, 0, x), ctx.axes) / count
-    return torch.where(missing, 0, x - mean), (count - correction).clamp(min=0)
+        return x - add_up(x, ctx.axes) / max(count, 1), max(count - correction, 0)
+    return deviations(ctx, a, x.isnan().logical_not())
+
+
+def deviations(ctx: Any, a: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the deviations from the mean of the elements that are present, and the divisor."""
+    x = a if a.is_complex() else wide(a)
+    (correction,) = ctx.parameters
+    count = add_up(present, ctx.axes)
+    mean = add_up(torch.where(present, x, 0), ctx.axes) / count
+    return torch.where(present, x - mean, 0), (count - correction).clamp(min=0)
 
 
 def of_variance(skips_nan: bool) -> Callable:
@@ -157,7 +164,7 @@ def of_norm(ctx: Any, grad: torch.Tensor) -> Gradients:
         return _and_none(torch.zeros_like(a), ctx)
     if math.isinf(order):
         chosen = size == result
-        return _and_none(grad * a.sgn() * chosen / _sum(chosen, ctx.axes), ctx)
+        return _and_none(grad * a.sgn() * chosen / add_up(chosen, ctx.axes), ctx)
     nonzero = (size != 0) & (result != 0)
     ratio = torch.where(nonzero, size / torch.where(result == 0, 1, result), 1)
     return _and_none(torch.where(nonzero, grad * a.sgn() * ratio ** (order - 1), 0), ctx)
@@ -235,8 +242,8 @@ def of_moments(ctx: Any, *grads: Any) -> Gradients:
         0.0 if grad is None else _spread(ctx, grad).to(x.dtype) for grad in grads
     )
     (correction,) = ctx.parameters
-    d = x - _sum(x, ctx.axes) / n
-    m2, m3, m4 = (_sum(d**power, ctx.axes) / n for power in (2, 3, 4))
+    d = x - add_up(x, ctx.axes) / n
+    m2, m3, m4 = (add_up(d**power, ctx.axes) / n for power in (2, 3, 4))
     d2, d3, d4 = 2 * d / n, 3 * (d**2 - m2) / n, 4 * (d**3 - m3) / n
     gradient = of_mean / n + of_var * d2 * n / max(n - correction, 0)
     gradient = gradient + of_skewness * (d3 / m2**1.5 - 1.5 * m3 / m2**2.5 * d2)

@@ -14,6 +14,7 @@ from gpureduce._torch.arguments import Axis, reduced
 from gpureduce._torch.catalogue import reductions
 from gpureduce._torch.direct import shortcut
 from gpureduce._torch.kernels import BY_NAME, NAMES, is_whole
+from gpureduce._torch.masked import selecting
 from gpureduce._torch.operators import SUMS
 from gpureduce._torch.scatter import check_tensor
 
@@ -47,9 +48,14 @@ def _in_dtype(
     return reduced(operator, a, axis, keepdims, dim, keepdim).to(dtype)
 
 
-def _chosen(name: str, a: Any, exact: Any) -> Callable[..., torch.Tensor]:
+def _chosen(name: str, a: Any, exact: Any, where: Any) -> Callable[..., torch.Tensor]:
     """Return the operator of sums or means; results of integers are exact anyway."""
     check_tensor(a, "a", sharded=True)
+    if where is not None:
+        rounds_once = rules.flag(exact, "exact") and not is_whole(a.dtype)
+        if rounds_once and name == "mean":
+            raise TypeError("exact: a mean of selected elements is not exact; divide sum(where=, exact=True)")
+        return selecting("exact_sum" if rounds_once else name, a, where)
     if not rules.flag(exact, "exact") or is_whole(a.dtype):
         return operators.sum if name == "sum" else operators.mean
     return operators.exact_sum if name == "sum" else reductions["exact_mean"]
@@ -65,6 +71,7 @@ def sum(
     exact: bool = False,
     dim: Axis = None,
     keepdim: bool | None = None,
+    where: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Return the sum of tensor elements.
 
@@ -83,6 +90,8 @@ def sum(
         docs/explanation/exact-sums.md.
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
+    where : torch.Tensor, optional
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
 
     Returns
     -------
@@ -101,8 +110,8 @@ def sum(
     tensor([5., 6.])
     """
     if dtype is not None:
-        return _in_dtype(_chosen("sum", a, exact), a, axis, _as_dtype(dtype), keepdims, dim, keepdim)
-    return reduced(_chosen("sum", a, exact), a, axis, keepdims, dim, keepdim)
+        return _in_dtype(_chosen("sum", a, exact, where), a, axis, _as_dtype(dtype), keepdims, dim, keepdim)
+    return reduced(_chosen("sum", a, exact, where), a, axis, keepdims, dim, keepdim)
 
 
 @shortcut("prod", SUMS)
@@ -114,6 +123,7 @@ def prod(
     *,
     dim: Axis = None,
     keepdim: bool | None = None,
+    where: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Return the product of elements.
 
@@ -129,6 +139,8 @@ def prod(
         True keeps the reduced axes with length one.
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
+    where : torch.Tensor, optional
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
 
     Returns
     -------
@@ -145,9 +157,10 @@ def prod(
     >>> gpureduce.torch.prod(x, axis=1)
     tensor([ 3., 10.])
     """
+    operator = operators.prod if where is None else selecting("prod", a, where)
     if dtype is not None:
-        return _in_dtype(operators.prod, a, axis, _as_dtype(dtype), keepdims, dim, keepdim)
-    return reduced(operators.prod, a, axis, keepdims, dim, keepdim)
+        return _in_dtype(operator, a, axis, _as_dtype(dtype), keepdims, dim, keepdim)
+    return reduced(operator, a, axis, keepdims, dim, keepdim)
 
 
 @shortcut("mean", BY_NAME)
@@ -160,6 +173,7 @@ def mean(
     exact: bool = False,
     dim: Axis = None,
     keepdim: bool | None = None,
+    where: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Return the arithmetic mean.
 
@@ -178,6 +192,8 @@ def mean(
         docs/explanation/exact-sums.md.
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
+    where : torch.Tensor, optional
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
 
     Returns
     -------
@@ -198,8 +214,8 @@ def mean(
         dtype = _as_dtype(dtype)
         if is_whole(dtype):
             raise TypeError(f"dtype: a mean needs a floating-point or complex dtype, got {dtype}")
-        return _in_dtype(_chosen("mean", a, exact), a, axis, dtype, keepdims, dim, keepdim)
-    return reduced(_chosen("mean", a, exact), a, axis, keepdims, dim, keepdim)
+        return _in_dtype(_chosen("mean", a, exact, where), a, axis, dtype, keepdims, dim, keepdim)
+    return reduced(_chosen("mean", a, exact, where), a, axis, keepdims, dim, keepdim)
 
 
 @shortcut("max", BY_NAME)

@@ -6,6 +6,7 @@ from gpureduce._torch import operators, torch
 from gpureduce._torch.arguments import Axis, reduced
 from gpureduce._torch.direct import shortcut
 from gpureduce._torch.kernels import BY_NAME
+from gpureduce._torch.masked import selecting
 
 
 @shortcut("argmax", BY_NAME)
@@ -100,6 +101,7 @@ def all(
     *,
     dim: Axis = None,
     keepdim: bool | None = None,
+    where: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Return whether all elements are true.
 
@@ -113,6 +115,8 @@ def all(
         True keeps the reduced axes with length one.
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
+    where : torch.Tensor, optional
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
 
     Returns
     -------
@@ -125,7 +129,8 @@ def all(
     >>> gpureduce.torch.all(x > 1, axis=1)
     tensor([False,  True])
     """
-    return reduced(operators.all, a, axis, keepdims, dim, keepdim)
+    operator = operators.all if where is None else selecting("all", a, where)
+    return reduced(operator, a, axis, keepdims, dim, keepdim)
 
 
 @shortcut("any", BY_NAME)
@@ -136,6 +141,7 @@ def any(
     *,
     dim: Axis = None,
     keepdim: bool | None = None,
+    where: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Return whether any element is true.
 
@@ -149,6 +155,8 @@ def any(
         True keeps the reduced axes with length one.
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
+    where : torch.Tensor, optional
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
 
     Returns
     -------
@@ -161,7 +169,8 @@ def any(
     >>> gpureduce.torch.any(x > 4)
     tensor(True)
     """
-    return reduced(operators.any, a, axis, keepdims, dim, keepdim)
+    operator = operators.any if where is None else selecting("any", a, where)
+    return reduced(operator, a, axis, keepdims, dim, keepdim)
 
 
 @shortcut("count_nonzero", BY_NAME)

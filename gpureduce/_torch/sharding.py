@@ -61,7 +61,7 @@ def _partial_of(name: str, dtype: torch.dtype) -> str | None:
 
     Maxima of floats have none, as reductions of a process group may drop NaNs.
     """
-    if name in ("sum", "nansum", "count_nonzero"):
+    if name in ("sum", "masked_sum", "nansum", "count_nonzero"):
         return "sum"
     if name == "mean" and not is_whole(dtype):
         return "avg"
@@ -70,7 +70,7 @@ def _partial_of(name: str, dtype: torch.dtype) -> str | None:
 
 
 def _reduction(name: str) -> Rule:
-    """Return the rule of an operator that reduces the axes `axis` of `a`."""
+    """Return the rule of an operator that reduces the axes `axis` of `a`, and of a mask `where`."""
 
     def placements(call: Call) -> Iterator[tuple[list[Any], list[Any]]]:
         values, ndim = call.values, len(call.shape("a"))
@@ -80,10 +80,10 @@ def _reduction(name: str) -> Rule:
         for axis in range(ndim):
             if axis not in axes:
                 removed = 0 if values["keepdims"] else len([each for each in axes if each < axis])
-                yield call.placed(axis - removed + first, a=axis)
+                yield call.placed(axis - removed + first, a=axis, where=axis)
             elif partial and call.divides("a", axis):
-                yield call.placed(partial, a=axis)
-        if name == "sum" and values["a"].tensor_meta.dtype.is_floating_point:
+                yield call.placed(partial, a=axis, where=axis)
+        if name in ("sum", "masked_sum") and values["a"].tensor_meta.dtype.is_floating_point:
             yield call.placed("sum", a="sum")  # the sum of partial sums
 
     return placements

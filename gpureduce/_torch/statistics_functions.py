@@ -14,6 +14,7 @@ from gpureduce._torch.catalogue import moments as moments_operator
 from gpureduce._torch.catalogue import reductions
 from gpureduce._torch.direct import shortcut
 from gpureduce._torch.kernels import BY_NAME, axes_of
+from gpureduce._torch.masked import selecting
 
 
 def var(
@@ -24,6 +25,7 @@ def var(
     correction: float = 1,
     dim: Axis = None,
     keepdim: bool | None = None,
+    where: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Return the variance.
 
@@ -40,6 +42,8 @@ def var(
         0 the population variance.
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
+    where : torch.Tensor, optional
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
 
     Returns
     -------
@@ -56,7 +60,8 @@ def var(
     >>> gpureduce.torch.var(x, 1)
     tensor([2.0000, 4.5000])
     """
-    return reduced(reductions["var"], a, axis, keepdims, dim, keepdim, number(correction, "correction"))
+    operator = reductions["var"] if where is None else selecting("var", a, where)
+    return reduced(operator, a, axis, keepdims, dim, keepdim, number(correction, "correction"))
 
 
 def std(
@@ -67,6 +72,7 @@ def std(
     correction: float = 1,
     dim: Axis = None,
     keepdim: bool | None = None,
+    where: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Return the standard deviation.
 
@@ -83,6 +89,8 @@ def std(
         0 the population variance.
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
+    where : torch.Tensor, optional
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
 
     Returns
     -------
@@ -99,7 +107,8 @@ def std(
     >>> gpureduce.torch.std(x, 0)
     tensor([0.7071, 2.8284])
     """
-    return reduced(reductions["std"], a, axis, keepdims, dim, keepdim, number(correction, "correction"))
+    operator = reductions["std"] if where is None else selecting("std", a, where)
+    return reduced(operator, a, axis, keepdims, dim, keepdim, number(correction, "correction"))
 
 
 def nanvar(

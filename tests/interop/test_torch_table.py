@@ -13,7 +13,13 @@ torch = pytest.importorskip("torch", minversion="2.5")
 
 import gpureduce.torch as ops  # noqa: E402
 from gpureduce._torch import sharding  # noqa: E402
-from tests.interop import test_torch_catalogue, test_torch_groups, test_torch_normalize, test_torch_ops  # noqa: E402
+from tests.interop import (  # noqa: E402
+    test_torch_catalogue,
+    test_torch_groups,
+    test_torch_masked,
+    test_torch_normalize,
+    test_torch_ops,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning"),
@@ -77,6 +83,7 @@ CALLS = {
     "histogram": Call(lambda a: ops.histogram(a, 3, (-3, 3)), gradient=False, batches=False),
     "unique_counts": Call(lambda a: ops.unique_counts(a, size=5), gradient=False, batches=False),
 }
+MASKED = tuple(name for name in CALLS if "where" in inspect.signature(getattr(ops, name)).parameters)
 # Types of results, and functions that return no result of a tensor.
 OTHERS = {"Cumulative", "Histogram", "Sorted", "batch_invariant", "clip_grad_norm_", "deterministic"}
 HAVE_AXIS = ("segment_reduce", "group_softmax", "group_log_softmax")  # PyTorch's name, or no such function
@@ -101,6 +108,7 @@ def tensors(result):
 
 def test_the_table_has_every_function():
     assert set(CALLS) == set(ops.__all__) - OTHERS
+    assert set(MASKED) == set(test_torch_masked.NAMES)
 
 
 def test_opcheck_has_every_operator(place):
@@ -112,6 +120,7 @@ def test_opcheck_has_every_operator(place):
     of_others = [*test_torch_ops.THEIRS, *test_torch_ops.ONE_AXIS, *test_torch_ops.BITS]
     of_others += ["dot", "matmul", "conv2d", "group_reduce", "gather_rows", "segment_reduce"]
     of_others += ["softmax", "log_softmax", "rms_norm", "layer_norm", "exact_sum", "exact_dot"]
+    of_others += [f"masked_{name}" for name in test_torch_masked.NAMES]
     assert set(sharding._operators) == {*test_torch_catalogue.EVERY, *of_others}
     assert test_torch_groups.test_opcheck and test_torch_normalize.test_opcheck
 
@@ -127,7 +136,8 @@ def test_meta_tensors(name, place):
 
 def test_one_compiled_program_has_them_all(place):
     def program(a):
-        return [each for call in CALLS.values() for each in tensors(call.function(a))]
+        results = [each for call in CALLS.values() for each in tensors(call.function(a))]
+        return results + [getattr(ops, name)(a, 1, where=a < 1) for name in MASKED]
 
     torch._dynamo.reset()
     compiled = torch.compile(program, fullgraph=True, backend="aot_eager")
