@@ -9,6 +9,18 @@ import numpy as np
 
 import gpureduce
 
+# What `auto` takes besides the cases of all rungs: dtypes, columns, labels, groups and op for each kernel.
+KERNELS = (
+    ("float64", 1, "int64", 9, "mean"),  # windows of three words
+    ("float16", 1, "int32", 1000, "sum"),
+    ("int32", 1, "int64", 9, "mean"),
+    ("float32", 1, "int32", 3999, "sum"),  # planes
+    ("complex64", 1, "int64", 9, "mean"),
+    ("int64", 1, "uint8", 9, "mean"),
+    ("float32", 64, "int64", 5, "mean"),  # sorted rows
+    ("float64", 3, "int32", 40, "sum"),
+)
+PARTITIONED = 2**18 + 5  # rows
 CASES = ((0, 3), (1, 1), (257, 255), (4097, 256), (100_003, 1000), (100_003, 3))
 SHORT = ((4097, 256),)
 
@@ -30,6 +42,27 @@ def wrong_sums(name: str, device: str, short: bool) -> list[str]:
     return wrong
 
 
+def wrong_kernels(device: str, short: bool) -> list[str]:
+    """Return what `auto` gets wrong of whole numbers, by each of its kernels, in device memory."""
+    rng = np.random.default_rng(6)
+    shapes = [(4000, *kernel) for kernel in KERNELS]
+    if not short:
+        shapes += [(PARTITIONED, name, 1, "int32", 70_000, "sum") for name in ("float32", "int32", "float64")]
+    wrong = []
+    for n, name, columns, label_name, groups, op in shapes:
+        values = rng.integers(-99, 99, (n, columns)).astype(name)
+        for labels in (rng.integers(0, groups, n), np.full(n, groups - 1)):
+            sums = np.zeros((groups, columns), complex if name.startswith("c") else float)
+            np.add.at(sums, labels, values)
+            rows = np.bincount(labels, minlength=groups)[:, None]
+            on = [gpureduce.to_device(each, device) for each in (values, labels.astype(label_name))]
+            got = gpureduce.group_reduce(*on, op, groups).numpy()
+            right = sums if op == "sum" else np.where(rows > 0, sums / np.maximum(rows, 1), np.nan)
+            if not np.array_equal(got, right.astype(got.dtype), equal_nan=True):
+                wrong.append(f"auto {op} {name} n {n} columns {columns} groups {groups} {label_name}")
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("variants", nargs="+")
@@ -37,6 +70,8 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="one length")
     options = parser.parse_args()
     wrong = [line for name in options.variants for line in wrong_sums(name, options.device, options.short)]
+    if "auto" in options.variants:
+        wrong += wrong_kernels(options.device, options.short)
     print(*wrong, f"wrong results: {len(wrong)}", sep="\n")
     return 1 if wrong else 0
 
