@@ -16,7 +16,7 @@ from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._segments.segment_plan import Labels
-from gpureduce._segments.segments import check_groups, group_reduce, reduce_groups
+from gpureduce._segments.segments import check_groups, cut_by_host, reduce_groups
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -101,14 +101,9 @@ def bincount(
         labels = np.where(counted, numbers.handle, 0).astype(np.int64)
         numbers = replace(numbers, handle=np.where(counted, labels, -1), dtype=labels.dtype, numpy_dtype=None)
     elements = ones_like(numbers) if weights is None else _weights(weights, numbers)
-    try:
-        if numbers.view is None:
-            chosen: dict[str, Any] = {"device": device, "stream": stream, "as_device": as_device}
-            return group_reduce(elements.handle, numbers.handle, num_groups=bins, **chosen)
-        return reduce_groups("sum", elements, 0, Labels(numbers, bins), None, options, 0, False)
-    except MemoryError as error:
-        longest = "size" if size is not None else "x" if bins == most + 1 else "minlength"
-        raise MemoryError(str(error).replace("num_groups: ", f"{longest}: ")) from None
+    name = "size" if size is not None else "x" if bins == most + 1 else "minlength"
+    cut = Labels(numbers, bins) if numbers.view is not None else cut_by_host(numbers, bins, elements)
+    return reduce_groups("sum", elements, 0, cut, None, options, name=name)
 
 
 def _bins(numbers: Operand, minlength: int, size: Any) -> tuple[int, int]:

@@ -362,15 +362,16 @@ def group_reduce(
         raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
     if rung is not None:
         return group_rungs.run(rung, operand, numbers, groups, out, options)
-    many = (
-        where is True
-        and weights is None
-        and operand.kind == _core.CUDA
-        and length >= _MANY
-        and max(groups, length) < _MOST_THERE
-    )
-    cut = Labels(label_operand, groups) if many and not ascend(numbers) else HostLabels(numbers, groups)
+    plain = where is True and weights is None
+    cut = cut_by_host(label_operand, groups, operand) if plain else HostLabels(numbers, groups)
     return reduce_groups(op, operand, along, cut, out, options, ddof, exact, where, weights, q)
+
+
+def cut_by_host(labels: Operand, groups: int, operand: Operand) -> Labels | HostLabels:
+    """Return the plan of labels in host memory: a GPU sorts many of them."""
+    length = labels.shape[0]
+    many = operand.kind == _core.CUDA and length >= _MANY and max(groups, length) < _MOST_THERE
+    return Labels(labels, groups) if many and not ascend(labels.handle) else HostLabels(labels.handle, groups)
 
 
 def reduce_groups(
@@ -385,13 +386,13 @@ def reduce_groups(
     where: Any = True,
     weights: Any = None,
     q: Any = None,
+    name: str = "num_groups",
 ) -> Any:
-    """Reduce groups; a MemoryError names their number."""
+    """Reduce groups; a MemoryError names the argument that sets their number."""
     try:
         return _reduce(op, operand, axis, cut, out, options, ddof, exact, where, weights, q, "group")
     except MemoryError as error:
-        error.args = (f"num_groups: no memory for the results of {cut.count} groups: {error}",)
-        raise
+        raise MemoryError(f"{name}: no memory for the results of {cut.count} groups: {error}") from None
 
 
 def _reduce(

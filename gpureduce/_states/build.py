@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Devices, Stream
 
+_CASTING = ("sum", "mean", "var", "std", "prod")  # operators that take dtype=
 # Bytes of a piece of a host array that is summed: on CUDA as with `exact=True`, on the simulator a cache.
 _PIECE_BYTES = {_core.CUDA: exact_sums.CHUNK_BYTES, _core.SIM: 1 << 23}
 
@@ -92,8 +93,8 @@ def partial(
         Shape of the whole array, if positions are indices into the flattened whole.
     labels : array_like or device array, optional
         Group of each row along `axis`, as for `group_reduce`: the state has one entry per group along it. For
-        ``"sum"``, ``"mean"``, ``"min"``, ``"max"``, ``"any"``, ``"all"``, ``"count_nonzero"``, ``"prod"`` and
-        bitwise operators, on one device. The call synchronizes.
+        all operators but ``"dot"``, ``"var"`` and ``"std"``, on one device. The call synchronizes. Positions
+        of ``"argmin"`` and ``"argmax"`` are rows, counted from `offset`.
     num_groups : int, optional
         Number of groups, with `labels`.
     device : str, Device or list of them, optional
@@ -142,9 +143,9 @@ def partial(
                 "b": (b, None),
                 "keepdims": (keepdims, False),
                 "where": (where, True),
-                "offset": (offset, 0),
                 "within": (within, None),
             },
+            offset,
         )
     shape = getattr(a, "shape", None)
     if is_default_call(axis, dtype, keepdims, offset, within, None, stream, where, as_device) and isinstance(
@@ -168,6 +169,7 @@ def _group_state(
     stream: Any,
     as_device: Any,
     others: dict[str, tuple[Any, Any]],
+    offset: Any,
 ) -> State:
     """Return the state of groups; `others` are arguments that such states do not have, and their defaults."""
     from gpureduce._states import groups  # few states are of groups
@@ -179,8 +181,15 @@ def _group_state(
         if given is not default and not (isinstance(given, int) and given == default):
             raise TypeError(f"{name}: not supported with labels=")
     find(op)
+    if dtype is not None and op not in _CASTING:
+        raise TypeError(f"dtype: not supported for {op}")
+    first = integer(offset, "offset", "an integer with labels=")
+    if first < 0 or (first and op not in POSITION_OPS):
+        raise ValueError(
+            f"offset: expected 0{' or more' if op in POSITION_OPS else f' for {op}'}, got {first}"
+        )
     as_device = as_device is not None and flag(as_device, "as_device")
-    return groups.group_state(a, op, axis, labels, num_groups, dtype, device, stream, as_device)
+    return groups.group_state(a, op, axis, labels, num_groups, dtype, device, stream, as_device, first)
 
 
 def is_default_call(
@@ -225,7 +234,7 @@ def build_state(
             raise TypeError("where: not supported for dot")
         state = _build_products(a, b, axis, dtype, options)
         return state._reshaped((1,)) if keepdims else state
-    if dtype is not None and op not in ("sum", "mean", "var", "std", "prod"):
+    if dtype is not None and op not in _CASTING:
         raise TypeError(f"dtype: not supported for {op}")
     operand = as_operand(a, device)
     ndim = len(operand.shape)

@@ -17,14 +17,14 @@ from gpureduce._rules import arguments as rules
 from gpureduce._segments.bins import ones_like
 from gpureduce._segments.segment_plan import HostLabels, Labels, index_operand, run
 from gpureduce._segments.segments import check_groups
-from gpureduce._states.field_plan import INTEGER_SUMS, SUMS, VALUES, plan_fields
+from gpureduce._states.field_plan import INTEGER_SUMS, POSITIONS, SUMS, VALUES, plan_fields
 from gpureduce._states.operators import Fields
 from gpureduce._states.state import State, empty_state
 
 if TYPE_CHECKING:
     from gpureduce._reduce.types import Stream
 
-_EXTREMES = ("min", "max")
+_NOT_MINUS_ZERO = 8  # a flag of a state, as csrc/exact/superaccumulator.h has it
 
 
 def group_state(
@@ -37,8 +37,9 @@ def group_state(
     device: Any,
     stream: Stream | None,
     as_device: bool,
+    offset: int = 0,
 ) -> State:
-    """Return the states of groups of rows."""
+    """Return the states of groups of rows; positions begin at an offset."""
     options = Options(device=device, stream=stream, as_device=False)
     operand = as_operand(a, device)
     if op == "dot":
@@ -51,7 +52,7 @@ def group_state(
     if len(along) != 1:
         raise TypeError("axis: expected an integer with labels=, the axis of the rows")
     plan = plan_fields(op, operand, dtype)
-    if plan.method not in (SUMS, INTEGER_SUMS, VALUES):
+    if plan.method not in (SUMS, INTEGER_SUMS, POSITIONS, VALUES):
         raise TypeError(f"op: {op} has no states of groups")
     groups = rules.integer(num_groups, "num_groups")
     if groups < 0:
@@ -64,22 +65,27 @@ def group_state(
     shape[call.axis] = groups
     state = empty_state(op, plan.element_dtype, plan.result_dtype, tuple(shape))
     if 0 not in operand.shape and groups:
-        state._fields.update(_fields(call, op, plan.method, state))
+        state._fields.update(_fields(call, op, plan.method, state, offset))
     return state.to_device(device_name(operand.kind, operand.index)) if as_device else state
 
 
-def _fields(call: _Call, op: str, method: int, state: State) -> Fields:
+def _fields(call: _Call, op: str, method: int, state: State, offset: int) -> Fields:
     kinds = state._kinds()
     if method == VALUES:
         fields = {"value": call.reduced(op).astype(kinds["value"], copy=False)}
+    elif method == POSITIONS:
+        index = call.reduced(op).astype(kinds["index"])
+        fields = {"value": call.elements_at(op, index).astype(kinds["value"], copy=False), "index": index}
+        index += offset
     elif method == SUMS:
         fields = {"sum": call.sums()}
     else:
         fields = {"sum": call.integer_sums()}
     if "count" in kinds:
         fields["count"] = np.ascontiguousarray(np.broadcast_to(call.counts(), state.shape))
-        if op in _EXTREMES:
-            fields["value"][fields["count"] == 0] = 0  # so that equal states have equal bytes
+        if method in (POSITIONS, VALUES):  # so that equal states have equal bytes
+            for name in fields.keys() - {"count"}:
+                fields[name][fields["count"] == 0] = 0
     return fields
 
 
@@ -120,7 +126,20 @@ class _Call:
         words = np.ascontiguousarray(words)
         if not _core.exact_carry(words.reshape(-1, words.shape[-1])):
             raise OverflowError("a: the sum of a group exceeds the range of a state")
+        zeros = (words[..., -1] == _NOT_MINUS_ZERO) & ~words[..., :-1].any(-1)
+        if zeros.any():  # a sum of -0 alone is the state of no elements, as those of `partial` without labels
+            rounded = self.reduced("sum")
+            parts = [rounded.real, rounded.imag] if rounded.dtype.kind == "c" else [rounded]
+            signs = np.stack([np.signbit(part.astype(np.float64)) for part in parts], -1)
+            words[..., -1][zeros & signs.reshape(zeros.shape)] = 0
         return words
+
+    def elements_at(self, op: str, index: np.ndarray) -> np.ndarray:
+        """Return the elements that `argmin` or `argmax` found; those of empty groups are of any value."""
+        operand = self.operand
+        if operand.view is not None:
+            return self.reduced("min" if op == "argmin" else "max")
+        return np.take_along_axis(operand.handle, np.maximum(index, 0), self.axis)
 
     def integer_sums(self) -> np.ndarray:
         """Return the states of sums of integers; 64-bit integers are added as two halves."""

@@ -98,6 +98,10 @@ def test_errors_name_the_argument(device):
         for length in (-1, 2**64):
             with pytest.raises(ValueError, match="minlength"):
                 gpureduce.bincount(place(numbers), minlength=length, **options)
+        for name, arguments in (("size", {"size": 2**46}), ("minlength", {"minlength": 2**46}), ("x", {})):
+            many = place(np.array([0, 2**45])) if name == "x" else place(numbers)
+            with pytest.raises(MemoryError, match=f"^{name}: no memory for the results of"):
+                gpureduce.bincount(many, **arguments, **options)
     with pytest.raises(TypeError, match="weights"):
         gpureduce.bincount(gpureduce.to_device(numbers, device), numbers)
     assert gpureduce.bincount([], device=device).tolist() == []

@@ -665,6 +665,9 @@ def test_labels_groups_and_offsets_that_are_too_large(device):
             gpureduce.reduceat(a, np.array([0, largest], np.uint64), device=device)
     with pytest.raises(ValueError, match="num_groups: expected up to"):
         gpureduce.group_reduce(a, [0, 1], num_groups=2**70, device=device)
+    for op in ("sum", "max"):
+        with pytest.raises(MemoryError, match=f"^num_groups: no memory for the results of {2**46} groups"):
+            gpureduce.group_reduce(a, [0, 1], op, num_groups=2**46, device=device)
     with pytest.raises(ValueError, match="labels: expected up to"):
         gpureduce.group_reduce(
             gpureduce.to_device(a, device), gpureduce.to_device(np.array([2**62, 1]), device)

@@ -1,6 +1,7 @@
 """States of groups: any parts of the rows, merged in any order, give what all rows give."""
 
 import functools
+import itertools
 import operator
 import pickle
 
@@ -112,6 +113,53 @@ def test_every_operator_and_layout(op, on_device, device):
                     assert part.to_bytes() == one.to_bytes(), (name, shape, group)
 
 
+@pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
+@pytest.mark.parametrize("op", ["argmin", "argmax"])
+def test_positions(op, on_device, device):
+    """Of parts with their offsets, merged in any order: the first of equal elements, and of NaNs."""
+    rng = np.random.default_rng(6)
+    find = getattr(np, op)
+    for name, shape, axis in (("float32", (90,), 0), ("int64", (40, 3), 0), ("float64", (2, 50, 2), 1)):
+        a, labels = rng.integers(-3, 4, shape).astype(name), drawn_labels(shape[axis])
+        if name[0] == "f":
+            a.reshape(-1)[rng.integers(0, a.size, 3)] = np.nan
+        cuts = [0, shape[axis] // 5, shape[axis] // 2, shape[axis]]
+        states = []
+        for first, last in itertools.pairwise(cuts):
+            rows = np.ascontiguousarray(np.take(a, range(first, last), axis))
+            given = [rows, labels[first:last]]
+            given = [gpureduce.to_device(each, device) for each in given] if on_device else given
+            states.append(
+                gpureduce.partial(
+                    given[0], op, axis, labels=given[1], num_groups=GROUPS, offset=first, device=device
+                )
+            )
+        totals = [
+            functools.reduce(operator.add, [states[i] for i in order]) for order in ((0, 1, 2), (2, 0, 1))
+        ]
+        assert totals[0].to_bytes() == totals[1].to_bytes()
+        with pytest.raises(ValueError, match=f"^{op}: no elements"):  # of the last group
+            totals[0].result()
+        index = tuple(slice(None, GROUPS - 1) if i == axis else slice(None) for i in range(a.ndim))
+        got = totals[0]._at(index).result()
+        for group in range(GROUPS - 1):
+            rows = np.flatnonzero(labels == group)
+            np.testing.assert_array_equal(
+                np.take(got, group, axis), rows[find(np.take(a, rows, axis), axis)], name
+            )
+
+
+def test_zeros_have_the_states_of_their_rows_alone(device):
+    a = np.array([-0.0, -0.0, 0.0, -0.0, 1.0, -1.0], np.float32)
+    labels = np.array([0, 0, 1, 1, 2, 2])
+    for values in (a, a.astype(np.complex64) * 1j, a.astype(np.float64)):
+        for op in ("sum", "mean"):
+            state = gpureduce.partial(values, op, labels=labels, num_groups=3, device=device)
+            for group in range(3):
+                one = gpureduce.partial(values[labels == group], op, device=device)
+                assert state._at((slice(group, group + 1),))._reshaped(()).to_bytes() == one.to_bytes()
+
+
 def test_integers_that_need_more_than_64_bits(device):
     a, labels = np.full(6, 2**63 - 1), [0, 0, 0, 1, 1, -1]
     total = gpureduce.partial(a, "sum", labels=labels, num_groups=2, device=device)
@@ -154,12 +202,18 @@ def test_errors_name_the_argument(device):
         (TypeError, "axis: expected an integer", {**given, "axis": (0, 1)}),
         (TypeError, "where: not supported with labels=", {**given, "where": a > 0}),
         (TypeError, "keepdims: not supported with labels=", {**given, "keepdims": True}),
-        (TypeError, "offset: not supported with labels=", {**given, "offset": 3}),
+        (ValueError, "offset: expected 0 for sum, got 3", {**given, "offset": 3}),
+        (TypeError, "offset: expected an integer", {**given, "offset": (3,)}),
+        (TypeError, "within: not supported with labels=", {**given, "within": (4, 2)}),
         (TypeError, "b: not supported with labels=", {**given, "b": a}),
     ):
         with pytest.raises(error, match=f"^{message}"):
             gpureduce.partial(a, "sum", **{"axis": 0, "device": device, **options})
-    for op in ("var", "argmin", "dot"):
+    with pytest.raises(ValueError, match=r"^offset: expected 0 or more, got -1"):
+        gpureduce.partial(a, "argmin", 0, device=device, **given, offset=-1)
+    with pytest.raises(TypeError, match=r"^dtype: not supported for max"):
+        gpureduce.partial(a, "max", 0, device=device, **given, dtype="float64")
+    for op in ("var", "std", "dot"):
         with pytest.raises(TypeError, match=f"^op: {op} has no states of groups"):
             gpureduce.partial(a, op, 0, device=device, **given)
     with pytest.raises(ValueError, match=r"^labels: not supported with several devices"):
