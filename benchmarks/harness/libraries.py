@@ -9,7 +9,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-LABELS = {"torch": "PyTorch", "cupy": "CuPy", "jax": "JAX", "cub": "CUB", "numpy": "NumPy", "nccl": "NCCL"}
+LABELS = {
+    "torch": "PyTorch",
+    "cupy": "CuPy",
+    "jax": "JAX",
+    "cub": "CUB",
+    "numpy": "NumPy",
+    "nccl": "NCCL",
+    "torch_scatter": "torch_scatter",
+}
 
 
 class MissingLibraryError(RuntimeError):

@@ -1,13 +1,16 @@
-"""Times sums of groups by label, compared with PyTorch and CuPy.
+"""Times sums of groups by label, compared with PyTorch, CuPy, torch_scatter and JAX.
 
 Each figure is of a CUDA graph that rotates over inputs larger together than the L2 cache, in microseconds per
 call, the median over replays. The results of PyTorch include the zeroed tensor that `index_add_` adds to.
+*deterministic* is `index_add_` in PyTorch's deterministic mode. It and *jax*, which is `segment_sum` in
+`jax.jit` with int32 labels, run in no graph: their figures are of batches of calls by the wall clock.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,6 +21,18 @@ from gpureduce._bench import timing
 from gpureduce._bench.stats import summarize_times
 
 MAX_LAUNCHES = 12
+BATCH = 20  # calls outside of graphs
+OUTSIDE = ("deterministic", "jax")  # of graphs
+HEADS = {
+    "gpureduce": "`group_reduce`",
+    "copy": "copy",
+    "index_add": "`index_add_`",
+    "scatter_reduce": "`scatter_reduce_`",
+    "cupy": "CuPy",
+    "deterministic": "deterministic `index_add_`",
+    "torch_scatter": "torch_scatter",
+    "jax": "JAX",
+}
 CHECKED = 40  # groups that are compared with math.fsum
 
 
@@ -61,10 +76,10 @@ class Inputs:
 class Groups(Benchmark):
     """Sums of groups."""
 
-    summary = "group_reduce, compared with PyTorch's index_add_ and scatter_reduce, and CuPy"
+    summary = "group_reduce, compared with PyTorch, CuPy, torch_scatter and JAX"
     method = "graphs over inputs larger than the L2 cache; int64 labels; microseconds per call"
     required = ("torch",)
-    optional = ("cupy",)
+    optional = ("cupy", "torch_scatter", "jax")
     repeats = 7
     quick: ClassVar[Mapping[str, Any]] = {"repeats": 3, "cases": 8}
 
@@ -143,7 +158,53 @@ class Groups(Benchmark):
                     cupy.add.at(cupy.zeros(shape, dtype=case.dtype), arrays[1][i], arrays[0][i])
 
             calls["cupy"] = by_cupy
+        return {**calls, **self._others(case, inputs, index_add)}
+
+    def _others(self, case: Case, inputs: Inputs, index_add: Call) -> dict[str, Call]:
+        """Return the calls of torch_scatter, of JAX, and of PyTorch in its deterministic mode."""
+        torch, scatter, jax = self.torch, self.libraries.get("torch_scatter"), self.libraries.get("jax")
+        values, labels = inputs.values, inputs.labels
+
+        def deterministic(i: int) -> Any:
+            torch.use_deterministic_algorithms(True)
+            try:
+                return index_add(i)
+            finally:
+                torch.use_deterministic_algorithms(False)
+
+        calls: dict[str, Call] = {"deterministic": deterministic}
+        if scatter is not None:
+            calls["torch_scatter"] = lambda i: scatter.scatter(
+                values[i], labels[i], dim=0, dim_size=case.groups, reduce="sum"
+            )
+        if jax is not None and case.dtype == "float32":
+            arrays = [jax.numpy.from_dlpack(each) for each in values]
+            numbers = [jax.numpy.from_dlpack(each.int()) for each in labels]
+            segment_sum = jax.jit(lambda x, label: jax.ops.segment_sum(x, label, case.groups))
+            calls["jax"] = lambda i: segment_sum(arrays[i], numbers[i])
         return calls
+
+    def measure(self, case: Case, inputs: Inputs, contenders: Mapping[str, Call]) -> Times:
+        """Return microseconds per call: of graphs, and of batches of what runs in no graph."""
+        in_graphs = {name: call for name, call in contenders.items() if name not in OUTSIDE}
+        times = super().measure(case, inputs, in_graphs)
+        for name in contenders.keys() & set(OUTSIDE):
+            times[name] = [
+                self._batch_time(contenders[name], len(inputs)) for _ in range(self.options.repeats + 1)
+            ]
+            del times[name][0]  # compiles
+        return times
+
+    def _batch_time(self, call: Call, count: int) -> float:
+        """Return microseconds per call of a batch."""
+        self.torch.cuda.synchronize()
+        began = time.perf_counter_ns()
+        for i in range(BATCH):
+            result: Any = call(i % count)
+        if hasattr(result, "block_until_ready"):
+            result.block_until_ready()
+        self.torch.cuda.synchronize()
+        return (time.perf_counter_ns() - began) / 1000 / BATCH
 
     def check(self, case: Case, inputs: Inputs, contenders: Mapping[str, Callable[..., Any]]) -> None:
         """Raise WrongResultError unless sampled groups are correctly rounded, in any order of the rows."""
@@ -184,7 +245,7 @@ class Groups(Benchmark):
     @staticmethod
     def table(record: dict[str, Any]) -> str:
         """Return all rows."""
-        names = ("gpureduce", "copy", "index_add", "scatter_reduce", "cupy")
+        names = [name for name in HEADS if any(name in row["us"] for row in record["rows"])]
         rows = (
             [
                 f"{row['rows']:,}" + (f" x {row['columns']}" if row["columns"] > 1 else ""),
@@ -196,10 +257,9 @@ class Groups(Benchmark):
             ]
             for row in record["rows"]
         )
-        heads = ["rows", "groups", "dtype", "labels", "values"]
-        heads += ["`group_reduce`", "copy", "`index_add_`", "`scatter_reduce_`", "CuPy"]
-        source = f"{markdown.source(record, 'torch', 'cupy')}: {record['method']}."
-        return "\n".join([source, "", *markdown.table(heads, "rrlllrrrrr", rows)])
+        heads = ["rows", "groups", "dtype", "labels", "values", *(HEADS[name] for name in names)]
+        source = f"{markdown.source(record, 'torch', 'cupy', 'torch_scatter', 'jax')}: {record['method']}."
+        return "\n".join([source, "", *markdown.table(heads, "rrlll" + "r" * len(names), rows)])
 
 
 BENCHMARK = Groups

@@ -366,7 +366,7 @@ MUTANTS = (
         "round_quotient",
         "static_cast<uint64_t>(quotient) != 0 || rest != 0",
         "static_cast<uint64_t>(quotient) != 0",
-        ANY,
+        sums("rest_of_a_division"),
     ),
     Mutant(
         "a quotient has the exponent of its numerator",

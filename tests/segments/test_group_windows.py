@@ -179,6 +179,22 @@ def test_a_plane_decides_a_tie_of_windows(device):
     in_windows(a, labels, 40, device, "ties")
 
 
+def test_the_rest_of_a_division_decides_a_tie(device):
+    """The mean is halfway between two numbers, but for a sum of 2^-112, of which a quotient has no bit."""
+    n, rows = 2048, 1900
+    labels = np.zeros(n, np.int64)
+    labels[rows:] = 1
+    a = np.full(n, 0.5, np.float32)
+    a[: rows // 2] += np.float32(2.0**-24)  # half of them are the next number
+    a[rows - 4 : rows] = 0.75  # for the two elements that are tiny
+    a[rows:] = 2.0**-20  # 0.5 has the last exponent of the window
+    for sign in (1, -1):
+        tiny = np.array([(2**23 + 1) * 2.0**-112, -(2.0**-89)], np.float32) * np.float32(sign)
+        a[[1001, 1003]] = tiny  # the sample is of even rows
+        for values in (a, -a):
+            in_windows(values, labels, 2, device, f"sign {sign}")
+
+
 def test_carries_of_windows(device):
     """Lower words that overflow with every few additions, of both signs, into upper words of both signs."""
     rng = np.random.default_rng(4)
