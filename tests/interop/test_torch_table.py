@@ -5,6 +5,7 @@ results and gradients; these show that no function lacks anything.
 """
 
 import inspect
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -34,7 +35,6 @@ class Call(NamedTuple):
 
     function: object
     gradient: bool = True
-    batches: bool = True
 
 
 def labels(a):
@@ -79,14 +79,17 @@ CALLS = {
     "segment_reduce": Call(lambda a: ops.segment_reduce(a, "sum", offsets=offsets(a), unsafe=True)),
     "group_softmax": Call(lambda a: ops.group_softmax(a, labels(a), 2)),
     "group_log_softmax": Call(lambda a: ops.group_log_softmax(a, labels(a), 2)),
-    "bincount": Call(lambda a: ops.bincount(labels(a), a[:, 0], size=3), gradient=False, batches=False),
-    "histogram": Call(lambda a: ops.histogram(a, 3, (-3, 3)), gradient=False, batches=False),
-    "unique_counts": Call(lambda a: ops.unique_counts(a, size=5), gradient=False, batches=False),
+    "bincount": Call(lambda a: ops.bincount(labels(a), a[:, 0], size=3), gradient=False),
+    "histogram": Call(lambda a: ops.histogram(a, 3, (-3, 3)), gradient=False),
+    "unique_counts": Call(lambda a: ops.unique_counts(a, size=5), gradient=False),
 }
 MASKED = tuple(name for name in CALLS if "where" in inspect.signature(getattr(ops, name)).parameters)
 # Types of results, and functions that return no result of a tensor.
 OTHERS = {"Cumulative", "Histogram", "Sorted", "batch_invariant", "clip_grad_norm_", "deterministic"}
 HAVE_AXIS = ("segment_reduce", "group_softmax", "group_log_softmax")  # PyTorch's name, or no such function
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "pytorch-operators.md"
 
 
 @pytest.fixture
@@ -109,6 +112,12 @@ def tensors(result):
 def test_the_table_has_every_function():
     assert set(CALLS) == set(ops.__all__) - OTHERS
     assert set(MASKED) == set(test_torch_masked.NAMES)
+
+
+def test_the_page_has_every_function():
+    types = ("Cumulative", "Histogram", "Sorted")
+    text = PAGE.read_text(encoding="utf-8")
+    assert [name for name in ops.__all__ if f"`{name}" not in text and name not in types] == []
 
 
 def test_opcheck_has_every_operator(place):
@@ -150,7 +159,7 @@ def test_one_compiled_program_has_them_all(place):
     torch.testing.assert_close(*found, rtol=1e-12, atol=1e-12, equal_nan=True)
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if CALLS[name].batches])
+@pytest.mark.parametrize("name", CALLS)
 def test_batches(name, place):
     function = CALLS[name].function
     batch = torch.stack([elements(place), elements(place).flip(1) * 2])
