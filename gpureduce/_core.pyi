@@ -425,6 +425,21 @@ def state_merge(
 def exact_round(
     states: np.ndarray, divisors: np.ndarray, below: int, precision: int, exponent_bits: int, /
 ) -> np.ndarray: ...
+
+# The bits of variances, or of their roots, each rounded once; of norms, without counts and sums.
+def exact_variances(
+    counts: np.ndarray | None,
+    sums: np.ndarray | None,
+    squares: np.ndarray,
+    parts: int,
+    sum_below: int,
+    square_below: int,
+    precision: int,
+    exponent_bits: int,
+    ddof: int,
+    root: bool,
+    /,
+) -> np.ndarray: ...
 def exact_rung(
     a: np.ndarray | DeviceView, variant: str, device_kind: object, device_index: int, /
 ) -> np.generic: ...

@@ -66,6 +66,22 @@ bool gr_exact_states_merge(int64_t *words, const int64_t *others, size_t count, 
 void gr_exact_states_round(const int64_t *words, const uint64_t *divisors, size_t count, gr_exact_size size,
                            gr_exact_format format, uint64_t *bits);
 
+/* Normalised states of the sums and the sums of squares of results. */
+typedef struct gr_exact_variances {
+    const uint64_t *counts; /* of the elements of each result, up to 2^62; unused for norms */
+    const int64_t *sums; /* `parts` (real, imaginary) states per result; NULL: norms, roots of the squares */
+    const int64_t *squares; /* one state per result */
+    uint32_t parts;
+    gr_exact_size sum_size, square_size;
+    gr_exact_format format;
+    int64_t ddof; /* -2^62 to 2^62 */
+    bool root;    /* standard deviations; also of norms */
+} gr_exact_variances;
+
+/* Writes the bits of `count` results, each rounded once. A variance without degrees of freedom is infinite,
+   or NaN if all elements are equal. */
+void gr_exact_variances_round(const gr_exact_variances *self, size_t count, uint64_t *bits);
+
 /* ---- the ladder: sums of contiguous float32 ---- */
 
 typedef struct gr_exact_variant {

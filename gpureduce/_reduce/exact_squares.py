@@ -150,10 +150,12 @@ def variances(
 
     Without degrees of freedom, the result is infinite, or NaN if all elements are equal.
     """
+    less = rules.degrees(ddof)
+    if abs(less) < 2**62 and less == int(less) and (power.counts < 2**62).all():
+        return exact_states.variances(*power, element_dtype, int(less), root)
     finish = exact_states.root if root else exact_states.quotient
     counts = [int(count) for count in power.counts.flat]
     marks = (exact_states.flags(power.squares) & ~8).reshape(-1).tolist()
-    less = rules.degrees(ddof)
     bits = exact_states.size_of_products(element_dtype).below
     # By the number of elements: the number less ddof, as a quotient of integers.
     free = {n: (n - Fraction(less)).as_integer_ratio() for n in set(counts) if n > less > -math.inf}
@@ -202,7 +204,7 @@ def exact_norm(order: float, operand: Operand, axes: tuple[int, ...], output: Ou
     total = parts[0].reshape(kept + parts[0].shape[-2:])
     if order == 1:
         return exact_states.rounded(total, exact_states.size_of_sum(dtype), dtype)
-    return roots(total, exact_states.size_of_products(dtype), dtype)
+    return exact_states.roots(total, exact_states.size_of_products(dtype), dtype)
 
 
 def _magnitudes(operand: Operand, axes: tuple[int, ...], output: OutputSpec) -> np.ndarray:
@@ -210,15 +212,3 @@ def _magnitudes(operand: Operand, axes: tuple[int, ...], output: OutputSpec) -> 
     if 0 in operand.shape:
         return states_of("sum", operand, axes, output)
     return states_of("sum", each_alone("sumnorm", operand, output), axes, output)
-
-
-def roots(words: np.ndarray, size: exact_states.Size, dtype: np.dtype) -> np.ndarray:
-    """Return the square roots of states of one part each, rounded once."""
-    marks = (exact_states.flags(words).reshape(-1) & ~8).tolist()
-    results = []
-    for mark, square in zip(marks, exact_states.integers(words), strict=True):
-        if mark:
-            results.append(math.nan if mark & exact_states.NAN else math.inf)
-        else:
-            results.append(exact_states.root(square, 1, -size.below, dtype))
-    return as_dtype(results, dtype).reshape(words.shape[:-2])

@@ -108,6 +108,27 @@ def flags(words: np.ndarray) -> np.ndarray:
     return words[..., -1]
 
 
+def variances(
+    counts: np.ndarray, sums: np.ndarray, squares: np.ndarray, element_dtype: np.dtype, ddof: int, root: bool
+) -> np.ndarray:
+    """Return n Q - S^2 over n (n - ddof), of the sums S and of squares Q, or its root, rounded once."""
+    below = size_of_sum(element_dtype).below, size_of_products(element_dtype).below
+    each, others = (np.ascontiguousarray(words).reshape(-1, words.shape[-1]) for words in (sums, squares))
+    numbers = np.ascontiguousarray(counts, np.uint64).reshape(-1)
+    form = real(element_dtype)
+    bits = _core.exact_variances(
+        numbers, each, others, parts(element_dtype), *below, *_format_of(form), ddof, root
+    )
+    return bits.astype(f"u{form.itemsize}").view(form).reshape(counts.shape)
+
+
+def roots(squares: np.ndarray, size: Size, dtype: np.dtype) -> np.ndarray:
+    """Return the square roots of states of the shape (..., 1, words), rounded once."""
+    words = np.ascontiguousarray(squares).reshape(-1, size.words)
+    bits = _core.exact_variances(None, None, words, 1, 0, size.below, *_format_of(dtype), 0, True)
+    return bits.astype(f"u{dtype.itemsize}").view(dtype).reshape(squares.shape[:-2])
+
+
 # As bytes
 
 

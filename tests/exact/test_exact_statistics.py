@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce._reduce import exact
+from gpureduce._reduce import exact, exact_states
+from gpureduce._reduce.exact_squares import PowerSums, as_dtype, scaled_squares, variances
 from tests.support import exact_reference as reference
 from tests.support.exact_reference import DTYPES, dtype_of, rounded, same
 
@@ -149,6 +150,39 @@ def test_refused(device):
     for function in (gpureduce.var, gpureduce.std, gpureduce.norm):
         with pytest.raises(TypeError, match="exact: expected a bool"):
             function([1.0], exact=np.zeros(2), device=device)
+
+
+@pytest.mark.parametrize("name", [*DTYPES, "complex64", "complex128"])
+def test_the_core_rounds_as_python_does(name):
+    """Variances, roots and norms of states with digits anywhere, some of few elements or near a tie."""
+    dtype, rng = dtype_of(name), np.random.default_rng(11)
+    form = exact_states.real(dtype)
+    sizes = (exact_states.size_of_sum(dtype), exact_states.size_of_products(dtype))
+    n, parts = 150, exact_states.parts(dtype)
+    counts = rng.integers(1, 2 ** rng.integers(1, 62, n), dtype=np.uint64)
+    sums = np.zeros((n, parts, sizes[0].words), np.int64)
+    squares = np.zeros((n, 1, sizes[1].words), np.int64)
+    for i in range(n):
+        count, unit = int(counts[i]), sizes[1].below - 2 * sizes[0].below
+        values = [
+            int(rng.integers(-(2**62), 2**62)) << int(rng.integers(0, sizes[0].below)) for _ in range(parts)
+        ]
+        square = -(-sum(value * value for value in values) << unit) // count
+        square += (int(rng.integers(0, 2**62)) << int(rng.integers(0, sizes[1].below)) >> 60) * int(i % 5 > 0)
+        for words, value in (*zip(sums[i], values, strict=True), (squares[i, 0], square + 1)):
+            digits = value.to_bytes(4 * (len(words) - 2), "little", signed=True)
+            words[:-2] = np.frombuffer(digits, "<u4")
+            words[-3] = np.frombuffer(digits, "<i4")[-1]
+    power = PowerSums(counts, sums, squares)
+    overs = list(scaled_squares(power, counts.tolist(), dtype))
+    below = -sizes[1].below
+    for ddof in (0, 1, -3):
+        rows = [(over, count * (count - ddof)) for over, count in zip(overs, counts.tolist(), strict=True)]
+        for root, finish in ((False, exact_states.quotient), (True, exact_states.root)):
+            want = [finish(*row, below, form) if row[1] > 0 else np.inf for row in rows]
+            assert same(variances(power, dtype, form, ddof, root), as_dtype(want, form))
+    want = [exact_states.root(square, 1, below, form) for square in exact_states.integers(squares)]
+    assert same(exact_states.roots(squares, sizes[1], form), as_dtype(want, form))
 
 
 def quotient_of(array, weights):
