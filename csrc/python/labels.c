@@ -50,7 +50,9 @@ PyObject *py_labels_to_segments(const py_job *call, PyObject *object, Py_ssize_t
     py_job *job = &self.job;
     PyObject *result = NULL;
     py_job_init(job, call->state);
-    if (parse_labels(&self, object, PY_NO_COPY, groups) == 0) { /* a tensor, as of the public function */
+    if (call->conversion == PY_DEFERRED)
+        py_job_accept_jax(job);
+    if (parse_labels(&self, object, job->conversion, groups) == 0) { /* as of the public function */
         job->device = call->device;
         job->stream = call->stream;
         job->stream_owner = call->stream_owner;

@@ -409,6 +409,7 @@ static PyObject *run_fast(const py_signature *signature, const py_arguments argu
     segments_call self;
     init(&self, signature->state);
     py_job_use_tensors(&self.job, signature, arguments[PY_NAME_a]);
+    py_job_accept_jax(&self.job);
     int parsed = parse_arguments(&self, arguments, cut);
     if (parsed > 0)
         parsed = bind_cut(&self);

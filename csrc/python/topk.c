@@ -146,6 +146,7 @@ PyObject *py_fast_topk(const py_signature *signature, const py_arguments argumen
     topk_call self = {.order = {.task = GR_ORDER_TASK_TOPK}, .which = (py_sort)signature->parameter};
     py_job_init(&self.job, signature->state);
     py_job_use_tensors(&self.job, signature, arguments[PY_NAME_a]);
+    py_job_accept_jax(&self.job);
     int parsed = parse_arguments(&self, arguments);
     if (parsed > 0)
         parsed = make_indices(&self);

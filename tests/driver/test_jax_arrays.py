@@ -64,6 +64,22 @@ def check_a_stream():
     assert result.numpy() == HOST.sum()
 
 
+def check_orders_and_segments():
+    """The driver lacks their kernels, by which time C has the memory; Python would ask for it otherwise."""
+    there, labels = (gpureduce.to_device(each, "cuda:0") for each in (HOST, HOST % 3))
+    for call in (
+        lambda a: gpureduce.topk(a, 5, as_device=True),
+        lambda a: gpureduce.segment_reduce(a, [0, 10, 1000], as_device=True),
+        lambda a: gpureduce.group_reduce(a, jax_array(labels), num_groups=3, as_device=True),
+        lambda a: gpureduce.group_reduce(a, jax_array(labels), "var", num_groups=3, as_device=True),
+    ):
+        array = jax_array(there)
+        with pytest.raises(gpureduce.DeviceError, match="finding the kernel"):
+            call(array)
+        assert array.asked == [{"stream": 1}]
+        assert array.producer.deleted == 1
+
+
 def check_what_is_left_to_python():
     there = gpureduce.to_device(HOST, "cuda:0")
     other = jax_array(there, versioned=True, major=2)
@@ -95,5 +111,6 @@ def test_arrays_of_jax(fake_libraries):
         check_results_on_the_host,
         check_results_on_the_device,
         check_a_stream,
+        check_orders_and_segments,
         check_what_is_left_to_python,
     )
