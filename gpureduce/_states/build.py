@@ -93,8 +93,8 @@ def partial(
         Shape of the whole array, if positions are indices into the flattened whole.
     labels : array_like or device array, optional
         Group of each row along `axis`, as for `group_reduce`: the state has one entry per group along it. For
-        all operators but ``"dot"``, ``"var"`` and ``"std"``, on one device. The call synchronizes. Positions
-        of ``"argmin"`` and ``"argmax"`` are rows, counted from `offset`.
+        all operators but ``"dot"``, on one device. The call synchronizes; ``"var"`` and ``"std"`` copy `a` to
+        the host. Positions of ``"argmin"`` and ``"argmax"`` are rows, counted from `offset`.
     num_groups : int, optional
         Number of groups, with `labels`.
     device : str, Device or list of them, optional

@@ -15,9 +15,10 @@ from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._segments.bins import ones_like
-from gpureduce._segments.segment_plan import HostLabels, Labels, index_operand, run
+from gpureduce._segments.segment_plan import HostLabels, Labels, index_operand, on_host, run
 from gpureduce._segments.segments import check_groups
-from gpureduce._states.field_plan import INTEGER_SUMS, POSITIONS, SUMS, VALUES, plan_fields
+from gpureduce._states.field_plan import INTEGER_SUMS, POSITIONS, SQUARES, SUMS, VALUES, plan_fields
+from gpureduce._states.group_squares import square_states
 from gpureduce._states.operators import Fields
 from gpureduce._states.state import State, empty_state
 
@@ -52,7 +53,7 @@ def group_state(
     if len(along) != 1:
         raise TypeError("axis: expected an integer with labels=, the axis of the rows")
     plan = plan_fields(op, operand, dtype)
-    if plan.method not in (SUMS, INTEGER_SUMS, POSITIONS, VALUES):
+    if plan.method not in (SUMS, SQUARES, INTEGER_SUMS, POSITIONS, VALUES):
         raise TypeError(f"op: {op} has no states of groups")
     groups = rules.integer(num_groups, "num_groups")
     if groups < 0:
@@ -77,6 +78,8 @@ def _fields(call: _Call, op: str, method: int, state: State, offset: int) -> Fie
         index = call.reduced(op).astype(kinds["index"])
         fields = {"value": call.elements_at(op, index).astype(kinds["value"], copy=False), "index": index}
         index += offset
+    elif method == SQUARES:
+        fields = {"sum": call.sums(), "squares": call.squares()}
     elif method == SUMS:
         fields = {"sum": call.sums()}
     else:
@@ -87,6 +90,16 @@ def _fields(call: _Call, op: str, method: int, state: State, offset: int) -> Fie
             for name in fields.keys() - {"count"}:
                 fields[name][fields["count"] == 0] = 0
     return fields
+
+
+def _on_host(operand: Operand, options: Options) -> np.ndarray:
+    """Return a copy of a device array in host memory."""
+    output = OutputSpec(None, options, operand, None, operand.shape, (), False)
+    output.wait_for_inputs()
+    array = np.empty(operand.shape, operand.dtype)
+    packed = output.in_c_order(operand)
+    _core.device_read(operand.kind, operand.index, packed.handle[0], array, output.stream)
+    return array
 
 
 class _Call:
@@ -110,22 +123,7 @@ class _Call:
 
     def sums(self) -> np.ndarray:
         """Return the states of exact sums of floats."""
-        operand = self.operand
-        output = OutputSpec(None, self.options, operand, self.axis, operand.shape, (), False)
-        output.reads.append(self.labels)
-        output.wait_for_inputs()
-        words = _core.groups(
-            a=operand.handle,
-            op="mean",
-            axis=self.axis,
-            labels=self.labels.handle,
-            num_groups=self.groups,
-            destination=(None, operand.kind, operand.index, output.stream),
-            states=True,
-        )
-        words = np.ascontiguousarray(words)
-        if not _core.exact_carry(words.reshape(-1, words.shape[-1])):
-            raise OverflowError("a: the sum of a group exceeds the range of a state")
+        words = self._sums_of(self.operand, self.labels)
         zeros = (words[..., -1] == _NOT_MINUS_ZERO) & ~words[..., :-1].any(-1)
         if zeros.any():  # a sum of -0 alone is the state of no elements, as those of `partial` without labels
             rounded = self.reduced("sum")
@@ -133,6 +131,39 @@ class _Call:
             signs = np.stack([np.signbit(part.astype(np.float64)) for part in parts], -1)
             words[..., -1][zeros & signs.reshape(zeros.shape)] = 0
         return words
+
+    def _sums_of(self, operand: Operand, labels: Operand) -> np.ndarray:
+        output = OutputSpec(None, self.options, operand, self.axis, operand.shape, (), False)
+        output.reads.append(labels)
+        output.wait_for_inputs()
+        words = _core.groups(
+            a=operand.handle,
+            op="mean",
+            axis=self.axis,
+            labels=labels.handle,
+            num_groups=self.groups,
+            destination=(None, operand.kind, operand.index, output.stream),
+            states=True,
+        )
+        words = np.ascontiguousarray(words)
+        if not _core.exact_carry(words.reshape(-1, words.shape[-1])):
+            raise OverflowError("a: the sum of a group exceeds the range of a state")
+        return words
+
+    def squares(self) -> np.ndarray:
+        """Return the states of exact sums of squares; elements on a device are copied to the host."""
+        operand = self.operand
+        values = operand.handle if operand.view is None else _on_host(operand, self.options)
+        parts = [values.real, values.imag] if values.dtype.kind == "c" else [values]
+        labels = on_host(self.labels, "labels")
+
+        def sums_of(rows: np.ndarray) -> np.ndarray:
+            device = device_name(operand.kind, operand.index)
+            repeated = np.tile(labels, rows.shape[self.axis] // len(labels))
+            return self._sums_of(as_operand(rows, device), as_operand(repeated, device))
+
+        narrow = exact_states.real(values.dtype).itemsize < 8
+        return square_states([part.astype(np.float64) for part in parts], narrow, self.axis, sums_of)
 
     def elements_at(self, op: str, index: np.ndarray) -> np.ndarray:
         """Return the elements that `argmin` or `argmax` found; those of empty groups are of any value."""
