@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpureduce._jax import jax
 
@@ -38,14 +38,20 @@ def _divides(mesh: Any, axes: Any, length: int) -> bool:
     return length % math.prod(mesh.shape[name] for name in names) == 0
 
 
+class Merging(NamedTuple):
+    """How to reduce a sharded axis: results of each shard, and what makes them the result."""
+
+    of_shard: Callable[..., tuple[Any, ...]]
+    merge: Callable[..., Any]  # of the results of all shards, along the first axis, and the shard's length
+
+
 def partitioned(
-    function: Callable[..., Any], rule: str, whole: str, merge: Callable[[Any], Any] | None = None
+    function: Callable[..., Any], rule: str, whole: str, merging: Merging | None = None
 ) -> Callable[..., Any]:
     """Return a function whose calls are partitioned.
 
     `rule` names the axes of operands and results as an einsum does, "l n i -> l i"; `whole` is the axis that
-    is reduced. Its shards are gathered, unless `merge` is a function of the results of all shards, along the
-    first axis.
+    is reduced. Its shards are gathered if no merging is possible.
     """
     from jax.experimental.custom_partitioning import custom_partitioning  # no attribute of jax until then
 
@@ -64,16 +70,17 @@ def partitioned(
         axes = _axes(shapes, operands)
         reduced = axes.pop(whole, None)
         length = shapes[0].shape[operands[0].index(whole)]
-        if merge is None or reduced is None or not _divides(mesh, reduced, length):
+        if merging is None or reduced is None or not _divides(mesh, reduced, length):
             return mesh, function, of_results(mesh, axes), _shardings(mesh, operands, axes)
 
         def merged(*arrays: Any) -> Any:
-            return merge(jax.lax.all_gather(function(*arrays), reduced))
+            results = [jax.lax.all_gather(each, reduced) for each in merging.of_shard(*arrays)]
+            return merging.merge(*results, arrays[0].shape[operands[0].index(whole)])
 
         return mesh, merged, of_results(mesh, axes), _shardings(mesh, operands, axes | {whole: reduced})
 
     options: dict[str, Any] = {"sharding_rule": rule}
-    if merge is None and "need_replication_factors" in inspect.signature(call.def_partition).parameters:
+    if merging is None and "need_replication_factors" in inspect.signature(call.def_partition).parameters:
         options["need_replication_factors"] = (whole,)
     call.def_partition(partition=partition, infer_sharding_from_operands=infer, **options)
     return call

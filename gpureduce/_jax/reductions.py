@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 
 from gpureduce._jax import jax, targets
-from gpureduce._jax.partitioning import partitioned
+from gpureduce._jax.partitioning import Merging, partitioned
 from gpureduce._rules import arguments as rules
 
 jnp = jax.numpy
 # Operators whose results are 64-bit integers: of all elements, or of integers.
 _POSITIONS = ("argmax", "argmin")
 _WIDE = ("sum", "prod")
-# Operators whose result is that of the results of shards of equal length.
-_MERGED = ("sum", "mean", "max", "min", "logsumexp")
+# Operators whose results of shards of equal length are merged. Variances are not: the means of the shards,
+# rounded to their dtype, would lose a small variance beside a large mean.
+_MERGED = ("sum", "mean", "max", "min", "logsumexp", *_POSITIONS)
 
 
 def _result(op: str, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
@@ -37,23 +38,40 @@ def _result(op: str, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
     return jax.ShapeDtypeStruct(shape, dtype)
 
 
+def _of_lines(op: str, elements: Any, parameter: int = 0, exact: bool = False) -> Any:
+    """Reduce the middle axis of (lines, length, inner) by the kernels."""
+    lines, _, inner = elements.shape
+    described = _result(op, np.dtype(elements.dtype), (lines, inner))
+    attributes: dict[str, targets.Attribute] = {"op": op, "exact": int(exact), "parameter": parameter}
+    (result,) = targets.call("reduce", [elements], [described], **attributes)
+    return targets.low_words(result, (lines, inner))
+
+
+def _merging(op: str, reduce_shard: Callable[[Any], Any]) -> Merging:
+    """Return how results of shards, of shape (shards, lines, inner), are merged."""
+
+    def of_results(results: Any, length: int) -> Any:
+        return reduce_shard(results.reshape(1, results.shape[0], -1)).reshape(results.shape[1:])
+
+    def of_positions(extremes: Any, positions: Any, length: int) -> Any:
+        shard = jnp.argmax(extremes, 0) if op == "argmax" else jnp.argmin(extremes, 0)
+        chosen = jnp.take_along_axis(positions, shard[None], 0)[0]
+        return chosen + shard.astype(chosen.dtype) * length
+
+    if op in _POSITIONS:
+        return Merging(lambda x: (_of_lines(op[3:], x), reduce_shard(x)), of_positions)
+    return Merging(lambda x: (reduce_shard(x),), of_results)
+
+
 @functools.cache
 def _lines_reducer(op: str, exact: bool, parameter: int) -> Callable[[Any], Any]:
     """Return the function of (lines, length, inner) that reduces the middle axis."""
 
     def reduce_shard(elements: Any) -> Any:
-        lines, _, inner = elements.shape
-        described = _result(op, np.dtype(elements.dtype), (lines, inner))
-        attributes: dict[str, targets.Attribute] = {"op": op, "exact": int(exact), "parameter": parameter}
-        (result,) = targets.call("reduce", [elements], [described], **attributes)
-        return targets.low_words(result, (lines, inner))
+        return _of_lines(op, elements, parameter, exact)
 
-    def merge(results: Any) -> Any:
-        """Reduce the results of all shards, of shape (shards, lines, inner)."""
-        return reduce_shard(results.reshape(1, results.shape[0], -1)).reshape(results.shape[1:])
-
-    rule = "l n i -> l i", "n", merge if op in _MERGED and not exact else None
-    reduce_lines = jax.custom_batching.custom_vmap(partitioned(reduce_shard, *rule))
+    merging = _merging(op, reduce_shard) if op in _MERGED and not exact else None
+    reduce_lines = jax.custom_batching.custom_vmap(partitioned(reduce_shard, "l n i -> l i", "n", merging))
 
     @reduce_lines.def_vmap
     def batched(size: int, _: Any, elements: Any) -> tuple[Any, bool]:
