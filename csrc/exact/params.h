@@ -61,7 +61,9 @@ typedef struct gr_exact_scan_params {
     uint64_t lines, length, inner; /* inner: columns of components */
     int64_t line_stride, along_stride, inner_stride; /* in components */
     uint64_t pieces, piece;                          /* pieces per column; elements per piece */
-    uint32_t words;                                  /* of a state */
+    uint64_t chunks; /* of neighbouring pieces of a column, each of a block that adds states */
+    uint64_t totals; /* address of a state per chunk, if columns have several */
+    uint32_t words;  /* of a state */
     uint32_t components;
     uint32_t initial; /* 1: each column of results begins with 0 */
 } gr_exact_scan_params;

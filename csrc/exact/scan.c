@@ -6,7 +6,9 @@
 #include "exact/exact.h"
 
 enum {
-    PIECES = 1 << 18, /* of all columns, above which pieces have more elements: a thread each */
+    PIECES = 1 << 17, /* of all columns, above which pieces have more elements: a thread each */
+    CHUNK_ROUNDS = 8, /* pieces of a thread that adds states, unless a column has more chunks */
+    MAX_CHUNKS = 128, /* per column */
     MIN_PIECE = 32,   /* elements of 4 bytes or less, whose state has the size of as many */
     MIN_WIDE_PIECE = 64,
 };
@@ -43,13 +45,15 @@ static gr_exact_scan_params params_of(const gr_scan *self, const kind *of) {
     const uint64_t columns = params.lines * params.inner;
     params.piece = gr_max(gr_ceil_div(columns * self->length, PIECES), is_wide ? MIN_WIDE_PIECE : MIN_PIECE);
     params.pieces = gr_ceil_div(self->length, params.piece);
+    const uint64_t chunk = CHUNK_ROUNDS * (GR_EXACT_PREFIX_THREADS / params.words);
+    params.chunks = gr_min(gr_ceil_div(params.pieces, chunk), MAX_CHUNKS);
     return params;
 }
 
 /* Appends a launch of a kernel of one file, with relocations of the elements, the states and the results. */
 static void add_launch(const gr_scan *self, gr_program *program, const gr_exact_scan_params *params,
                        const char *entry, const char *dtype, uint64_t threads, uint32_t block,
-                       const uint32_t buffers[3]) {
+                       const uint32_t buffers[4]) {
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
     step->grid[0] = (uint32_t)gr_min(gr_ceil_div(threads, block), GR_MAX_GRID);
     step->block[0] = block;
@@ -60,6 +64,8 @@ static void add_launch(const gr_scan *self, gr_program *program, const gr_exact_
     gr_program_relocate(program, offsetof(gr_exact_scan_params, out), buffers[1]);
     if (params->pieces > 1)
         gr_program_relocate(program, offsetof(gr_exact_scan_params, states), buffers[2]);
+    if (params->chunks > 1)
+        gr_program_relocate(program, offsetof(gr_exact_scan_params, totals), buffers[3]);
 }
 
 static void plan(const void *request, gr_device *device, gr_program *program) {
@@ -69,14 +75,20 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_exact_scan_params params = params_of(self, of);
     const uint64_t columns = params.lines * params.inner, pieces = columns * params.pieces;
     const uint64_t rows = self->length + params.initial;
-    uint32_t buffers[3] = {gr_program_input(program, 0)};
+    uint32_t buffers[4] = {gr_program_input(program, 0)};
     buffers[1] = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)(columns * rows) * of->item_bytes);
     if (params.pieces > 1) {
         buffers[2] =
             gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)pieces * params.words * sizeof(int64_t));
+        const uint64_t chunks = columns * params.chunks;
         const uint32_t block = GR_EXACT_PREFIX_THREADS / params.words * params.words;
+        if (params.chunks > 1)
+            buffers[3] = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                           (size_t)chunks * params.words * sizeof(int64_t));
         add_launch(self, program, &params, "exact_pieces_", of->name, pieces, GR_EXACT_SCAN_THREADS, buffers);
-        add_launch(self, program, &params, "exact_prefix", "", columns * block, block, buffers);
+        if (params.chunks > 1)
+            add_launch(self, program, &params, "exact_totals", "", chunks * block, block, buffers);
+        add_launch(self, program, &params, "exact_prefix", "", chunks * block, block, buffers);
     }
     add_launch(self, program, &params, "exact_scan_", of->name, pieces, GR_EXACT_SCAN_THREADS, buffers);
 }

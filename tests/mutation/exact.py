@@ -456,8 +456,8 @@ MUTANTS = (
     Mutant(
         "flags of pieces are added",
         RUNNING,
-        "sum_before_pieces",
-        "is_flags ? a | b : a + b",
+        "PrefixThread",
+        "word == p.words - 1 ? a | b : a + b",
         "a + b",
         running(),
     ),
@@ -465,8 +465,22 @@ MUTANTS = (
         "a piece has its own sum before it",
         RUNNING,
         "sum_before_pieces",
-        "before = joined(before, own[k]);",
-        "before = own[k];",
+        "before = own.join(p, before, state[k]);",
+        "before = state[k];",
         running(),
     ),
+    Mutant(
+        "chunks before are forgotten",
+        RUNNING,
+        "sum_before_pieces",
+        "chunk == 0 ? 0 :",
+        "true ? 0 :",
+        running(),
+    ),
+    Mutant(
+        "halfway sums are certain", RUNNING, "SplitSum", "(bits & (2 * half - 1)) != half", "true", running()
+    ),
+    Mutant("double sums are certain", RUNNING, "SplitSum", "high + (low - bound) == high", "true", running()),
+    Mutant("what is left out has no bound", RUNNING, "SplitSum", "(error + abs(x))", "error", running()),
+    Mutant("sums of large numbers overflow", RUNNING, "SplitSum", "abs(first.sum) < most", "true", running()),
 )
