@@ -102,7 +102,7 @@ def cumulative_sum(
     float32 and complex64 are accumulated in float64, float16 and bfloat16 in float32, and each sum is rounded
     once. A sum that overflows the dtype and then returns to its range is therefore finite again.
 
-    With ``exact=True``, each sum of floating-point or complex numbers is exact before its rounding. Its three
+    With ``exact=True``, each sum of floating-point or complex numbers is exact before its rounding. Its
     kernels need about as much temporary memory as `a` takes, twice as much for 16-bit elements.
 
     Examples
