@@ -315,6 +315,23 @@ def test_a_prompt_alone_and_in_a_batch(compiled, place, full):
                 assert torch.equal(part, of[first:end])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_prompt_depends_on_its_batch_without_the_mode(compiled, dtype, place, full):
+    """What `batch_invariant` is for: matrix products of PyTorch take other kernels for other batches."""
+    if torch.device(place).type != "cuda":
+        pytest.skip("needs --device=cuda")
+    torch._dynamo.reset()
+    model = Block(512, 8).to(place, dtype)
+    model = torch.compile(model) if compiled else model
+    x = draw(64, 64, 512, place=place, dtype=dtype, seed=3)
+    parts, whole = logits_and_gradient(model, x[:1]), logits_and_gradient(model, x)
+    assert not all(torch.equal(part, of[:1]) for part, of in zip(parts, whole, strict=True))
+    with ops.batch_invariant():
+        parts, whole = logits_and_gradient(model, x[:1]), logits_and_gradient(model, x)
+    assert all(torch.equal(part, of[:1]) for part, of in zip(parts, whole, strict=True))
+
+
 def test_compiled_code_does_not_enter(place, full):
     torch._dynamo.reset()
 
