@@ -1,5 +1,6 @@
 """Variances, norms, averages, moments with ``exact=True``: rounded once, for any order, layout and data."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -183,6 +184,28 @@ def test_the_core_rounds_as_python_does(name):
             assert same(variances(power, dtype, form, ddof, root), as_dtype(want, form))
     want = [exact_states.root(square, 1, below, form) for square in exact_states.integers(squares)]
     assert same(exact_states.roots(squares, sizes[1], form), as_dtype(want, form))
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_near_ties_the_last_bit_decides(name):
+    """A variance and a norm halfway between two numbers, and a bit above that: far behind them or not."""
+    form = dtype_of(name)
+    sizes = (exact_states.size_of_sum(form), exact_states.size_of_products(form))
+    precision, middle = reference.FORMATS[name][0], sizes[1].below // 2 - 40
+    tie, count = (1 << precision) + 1, 3
+    for (near, far), more in itertools.product(((middle, 0), (63 - precision, middle)), (0, 1)):
+        words = np.zeros((2, 1, sizes[1].words), np.int64)
+        variance = (count * tie << 2 * near) + more << 2 * far
+        square = (tie << near) ** 2 + more << 2 * (far - 63 * (far > 0))
+        for row, value in zip(words[:, 0], (variance, square), strict=True):
+            row[:-2] = np.frombuffer(value.to_bytes(4 * (len(row) - 2), "little"), "<u4")
+        power = PowerSums(np.array([count], np.uint64), np.zeros((1, 1, sizes[0].words), np.int64), words[:1])
+        want = exact_states.quotient(variance, count, -sizes[1].below, form)
+        assert same(variances(power, form, form, 0, False), as_dtype([want], form))
+        want = exact_states.root(square, 1, -sizes[1].below, form)
+        assert 0 < want < math.inf and same(
+            exact_states.roots(words[1:], sizes[1], form), as_dtype([want], form)
+        )
 
 
 def quotient_of(array, weights):

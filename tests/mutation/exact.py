@@ -12,6 +12,7 @@ EACH = INCLUDE + "exact/each.cuh"
 FINISH = INCLUDE + "exact/finish.cuh"
 WINDOW = INCLUDE + "exact/window.cuh"
 SLOTS = INCLUDE + "exact/slots.cuh"
+VARIANCE = "csrc/exact/variance.c"
 RUNNING = INCLUDE + "exact/running.cuh"
 
 
@@ -21,6 +22,10 @@ def state(words=""):
 
 def parts(words):
     return ("tests/states/test_states.py", "-k", words)
+
+
+def rounding():
+    return ("tests/exact/test_exact_statistics.py", "-k", "python_does or any_floats or near_ties")
 
 
 def running():
@@ -483,4 +488,30 @@ MUTANTS = (
     Mutant("double sums are certain", RUNNING, "SplitSum", "high + (low - bound) == high", "true", running()),
     Mutant("what is left out has no bound", RUNNING, "SplitSum", "(error + abs(x))", "error", running()),
     Mutant("sums of large numbers overflow", RUNNING, "SplitSum", "abs(first.sum) < most", "true", running()),
+    # Variances and roots, on the host
+    Mutant(
+        "digits behind a quotient are forgotten",
+        VARIANCE,
+        "divide",
+        " || at > (int32_t)x->low",
+        "",
+        rounding(),
+    ),
+    Mutant("an odd exponent is halved", VARIANCE, "rooted", "++head.exponent;", "", rounding()),
+    Mutant(
+        "the rest of a root is forgotten",
+        VARIANCE,
+        "rooted",
+        "|| (u128)root * root != head.bits",
+        "",
+        rounding(),
+    ),
+    Mutant(
+        "imaginary parts have no mean",
+        VARIANCE,
+        "subtract_mean",
+        "part < self->parts",
+        "part < 1",
+        rounding(),
+    ),
 )
