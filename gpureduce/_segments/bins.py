@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpureduce._arrays.device_array import to_device
 from gpureduce._arrays.operand import Operand, as_operand, as_operand_like
-from gpureduce._device.devices import Device, device_name
+from gpureduce._device.devices import Device
 from gpureduce._reduce import engine
 from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
-from gpureduce._segments.segment_plan import Labels
+from gpureduce._segments.segment_plan import Labels, ones_like
 from gpureduce._segments.segments import check_groups, cut_by_host, reduce_groups
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Stream
 
-_INT32, _FLOAT64 = np.dtype(np.int32), np.dtype(np.float64)
+_FLOAT64 = np.dtype(np.float64)
 
 
 @fast_path_named(lambda *_: None)
@@ -130,15 +129,6 @@ def _ends(numbers: Operand) -> tuple[int, int]:
     least, most = (engine.run(op, numbers, (0,), stream=output.stream) for op in ("min", "max"))
     assert least is not None and most is not None
     return int(least), int(most)
-
-
-def ones_like(numbers: Operand) -> Operand:
-    """Return an int32 of 1 for each integer, which is one number in memory."""
-    one, shape = np.ones(1, _INT32), numbers.shape
-    if numbers.view is None:
-        return replace(numbers, handle=np.broadcast_to(one, shape), dtype=_INT32, numpy_dtype=None)
-    view = to_device(one, device_name(numbers.kind, numbers.index))
-    return as_operand(view, None).with_strides(shape, (0,))
 
 
 def _weights(weights: Any, numbers: Operand) -> Operand:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 OPS = tuple(dict.fromkeys(op for op, _ in _core.segment_coverage()))
-_INT64 = np.dtype(np.int64)
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 _FEW = 2**16 - 1  # labels, which NumPy sorts by counting
 
 
@@ -189,6 +190,15 @@ def on_host(operand: Operand, name: str) -> np.ndarray:
         stream = LEGACY_STREAM if view.stream is None else view.stream
         _core.device_read(operand.kind, operand.index, view._pointer, host, stream)
     return host
+
+
+def ones_like(numbers: Operand) -> Operand:
+    """Return an int32 of 1 for each integer, which is one number in memory."""
+    one, shape = np.ones(1, _INT32), numbers.shape
+    if numbers.view is None:
+        return replace(numbers, handle=np.broadcast_to(one, shape), dtype=_INT32, numpy_dtype=None)
+    view = to_device(one, device_name(numbers.kind, numbers.index))
+    return as_operand(view, None).with_strides(shape, (0,))
 
 
 def run(

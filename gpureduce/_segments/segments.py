@@ -108,7 +108,9 @@ def segment_reduce(
         True if `a` is on a device.
     exact : bool
         True raises OverflowError if a ``"sum"`` of integers does not fit the dtype of the result; without it,
-        such a sum wraps, as in NumPy. All other sums and means are exact in any case.
+        such a sum wraps, as in NumPy. All other sums and means are exact in any case. Results of ``"var"``
+        and ``"std"`` are then exact and rounded once, in any order of the rows; the call copies `a` to the
+        host, and has no `where`.
 
     Returns
     -------
@@ -203,8 +205,10 @@ def reduceat(
     dtype : dtype_like, optional
         Data type of accumulators and results for ``"sum"``, ``"prod"``, ``"min"``, ``"max"`` and bitwise
         operators, as for `sum`.
-    out, device, stream, as_device, exact
+    out, device, stream, as_device
         As for `segment_reduce`.
+    exact : bool
+        As for `segment_reduce`, but not for ``"var"`` and ``"std"``.
 
     Returns
     -------
@@ -427,6 +431,12 @@ def _reduce(
 
         weighted.check_options(exact, ddof)
         return weighted.weighted(op, operand, axis, cut, weights, where, out, options)
+    if op in ("var", "std") and rules.flag(exact, "exact"):
+        from gpureduce._segments import exact_groups  # few calls are exact
+
+        if where is not True:
+            raise TypeError(f"where: not supported with exact=True for {op}")
+        return exact_groups.exact_variances(op, operand, axis, cut, out, options, ddof)
     masked = _masked(where)
     return run(
         op, operand, axis, cut, out, options, ddof=ddof, exact=exact, result_of=result_of, masked=masked
