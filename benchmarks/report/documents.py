@@ -64,6 +64,9 @@ def tables() -> dict[str, dict[str, str]]:
     found["docs/benchmarks/groups.md"]["<!-- group-runs -->"] = segments.runs_table(
         load("groups_runs_h100.json")
     )
+    found["docs/benchmarks/groups.md"]["<!-- group-peers -->"] = find("groups").table(
+        load("groups_peers_h200.json")
+    )
     for seed in (1, 2, 3):
         table = find("cliffs").table(load(f"cliffs_seed{seed}_h200.json"))
         found["docs/benchmarks/drawn-shapes.md"][f"<!-- cliffs-seed-{seed} -->"] = table

@@ -205,10 +205,8 @@ def reduceat(
     dtype : dtype_like, optional
         Data type of accumulators and results for ``"sum"``, ``"prod"``, ``"min"``, ``"max"`` and bitwise
         operators, as for `sum`.
-    out, device, stream, as_device
+    out, device, stream, as_device, exact
         As for `segment_reduce`.
-    exact : bool
-        As for `segment_reduce`, but not for ``"var"`` and ``"std"``.
 
     Returns
     -------

@@ -280,6 +280,20 @@ def test_compute_sanitizer_saw_every_product():
         assert not any(row["findings"] or row["wrong_sums"] for row in rows)
 
 
+def test_compute_sanitizer_saw_the_kernels_of_group_sums():
+    record = json.loads((ROOT / "tests" / "data" / "compute_sanitizer_groups_h200.json").read_text())
+    assert {row["tool"] for row in record["rows"]} >= {"memcheck", "racecheck"}
+    assert all(
+        row["findings"] == row["wrong_sums"] == 0 and row["variants"] == ["auto"] for row in record["rows"]
+    )
+
+
+def test_millions_of_group_sums_are_exact_on_a_gpu():
+    """By tests/gpu/random_groups.py, against integers and fractions."""
+    (row,) = json.loads((ROOT / "tests" / "data" / "random_groups_h200.json").read_text())["rows"]
+    assert row["results"] > 2_000_000 and row["groups"] > 200_000 and row["wrong"] == 0
+
+
 def test_default_float32_sums_are_as_exact_as_numpys():
     rows = load("accuracy_h200.json")["rows"]
     assert {row["case"] for row in rows} == set(accuracy.CASES)
@@ -357,6 +371,23 @@ def test_exact_sums_of_segments_cost_what_the_page_says():
     assert 1.76 < max(ratio for (dtype, *_), ratio in over.items() if dtype == "float64") < 1.775
     assert 1.415 < max(ratio for (dtype, _, count), ratio in over.items() if dtype == "float32") < 1.425
     assert max(ratio for (dtype, *_), ratio in over.items() if dtype != "float64") < 1.44
+
+
+def test_peers_of_group_sums_take_the_time_that_the_page_says():
+    ratio = {
+        (row["rows"], row["columns"], row["groups"]): {
+            name: times["median"] / row["us"]["gpureduce"]["median"] for name, times in row["us"].items()
+        }
+        for row in load("groups_peers_h200.json")["rows"]
+    }
+    sorting = {key: of["deterministic"] for key, of in ratio.items()}
+    assert all(
+        (17.5 if key[1] == 1 else 2.98) < each < (343 if key[1] == 1 else 6.22)
+        for key, each in sorting.items()
+    )
+    assert 0.945 < ratio[156_250, 64, 1000]["jax"] < 0.955 and 0.845 < ratio[10**6, 64, 10**5]["jax"] < 0.855
+    assert sum(of["jax"] < 1 for of in ratio.values()) == 2
+    assert all(of["index_add"] > 1 for of in ratio.values())
 
 
 def test_runs_of_labels_take_the_time_that_the_page_says():

@@ -41,7 +41,7 @@ def test_variances_are_rounded_once_in_any_order(name, on_device, device):
     place = partial(gpureduce.to_device, device=device) if on_device else np.asarray
     order = rng.permutation(200)
     for ddof in (0, 1):
-        want = np.stack([expected(column, labels, ddof) for column in a.T], -1)
+        want = np.stack([expected(column, labels, ddof) for column in a.T], -1).astype(np.float64)
         for rows in (slice(None), order):
             for axis, array in ((0, a[rows]), (1, np.ascontiguousarray(a[rows].T))):
                 got = gpureduce.group_reduce(
