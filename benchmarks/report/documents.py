@@ -42,6 +42,7 @@ TABLES = {
     ("docs/benchmarks/scans-and-segments.md", "scans"): "scans_h100.json",
     ("docs/benchmarks/groups.md", "groups"): "groups_h100.json",
     ("docs/benchmarks/groups.md", "group_rungs"): "group_rungs_h100.json",
+    ("docs/benchmarks/groups.md", "group_extremes"): "group_extremes_h200.json",
     ("docs/benchmarks/several-gpus.md", "multi_device"): "multi_device_h200.json",
     ("docs/benchmarks/calls.md", "calls"): "calls_h200.json",
     ("docs/benchmarks/calls.md", "host_calls"): "host_calls_h200.json",

@@ -79,7 +79,7 @@ class Groups(Benchmark):
     summary = "group_reduce, compared with PyTorch, CuPy, torch_scatter and JAX"
     method = "graphs over inputs larger than the L2 cache; int64 labels; microseconds per call"
     required = ("torch",)
-    optional = ("cupy", "torch_scatter", "jax")
+    optional: ClassVar[tuple[str, ...]] = ("cupy", "torch_scatter", "jax")
     repeats = 7
     quick: ClassVar[Mapping[str, Any]] = {"repeats": 3, "cases": 8}
 

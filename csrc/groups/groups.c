@@ -1,5 +1,5 @@
-/* Planner of exact group sums: windows in shared memory where they fit, else planes in device memory; then
-   the step that rounds, and the one that settles signs of zeros. */
+/* Planner of groups. Exact sums: windows in shared memory where they fit, else planes in device memory; then
+   the step that rounds, and the one that settles signs of zeros. Extremes have a plan of their own. */
 #include "groups/groups.h"
 
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "executor/executor.h"
+#include "groups/extremes/plan.h"
 #include "groups/kind.h"
 #include "groups/partition/plan.h"
 #include "groups/rows/plan.h"
@@ -24,7 +25,7 @@ static uint64_t results_of(const gr_groups *self, const gr_group_kind *of) {
 }
 
 bool gr_groups_have(gr_op op) {
-    return op == GR_OP_sum || op == GR_OP_mean;
+    return op == GR_OP_sum || op == GR_OP_mean || gr_extremes_have(op);
 }
 
 static bool goes_by_sorted_rows(const gr_groups *self) {
@@ -40,6 +41,8 @@ uint32_t gr_groups_state_words(gr_dtype dtype) {
 bool gr_groups_take(const gr_groups *self) {
     if (!gr_groups_have(self->op))
         return false;
+    if (gr_extremes_have(self->op))
+        return gr_extremes_take(self);
     if (self->states) /* they are larger than the workspace */
         return gr_op_is_mean(self->op) && gr_groups_state_words(self->dtype) > 0;
     if (gr_dtypes[self->dtype].kind == GR_KIND_BITS && gr_op_is_mean(self->op) &&
@@ -174,6 +177,10 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_device_caps *caps = &device->backend->info.caps;
     const gr_group_kind of = gr_group_kind_of(self->op, self->dtype);
     gr_group_params params = params_of(self, &of);
+    if (gr_extremes_have(self->op)) {
+        gr_extremes_plan(self, &params, caps, program);
+        return;
+    }
     if (!self->states && goes_by_sorted_rows(self)) {
         gr_sorted_rows_plan(self, &params, caps, program);
         return;

@@ -1,6 +1,6 @@
-/* Exact group sums: sums and means of rows by label, correctly rounded, so that their bits depend on neither
-   the order of the rows nor the device. Elements are added to integers, which commute, by atomic operations.
- */
+/* Reductions of rows by label that depend neither on the order of the rows nor on the device. Sums and means
+   are exact, and correctly rounded: elements are added to integers, which commute, by atomic operations.
+   Extremes are atomic maxima of keys, but for positions, whose first row counts. */
 #ifndef GR_GROUPS_GROUPS_H
 #define GR_GROUPS_GROUPS_H
 
@@ -10,7 +10,7 @@
 bool gr_groups_have(gr_op op);
 
 /* Whether the operator has such kernels for the dtype and the number of rows, and the workspace is in
-   proportion: at most 12 bytes per element, 160 bytes per result and 16 MiB. */
+   proportion: at most 12 bytes per element, 160 bytes per result and 16 MiB. Extremes always are. */
 bool gr_groups_take(const gr_groups *self);
 
 /* Words of a state of the sum of a component of elements of a dtype; 0: there are no such states. */

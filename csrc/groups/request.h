@@ -1,4 +1,4 @@
-/* A request for exact group sums. */
+/* A request for exact sums, means or extremes of groups. */
 #ifndef GR_GROUPS_REQUEST_H
 #define GR_GROUPS_REQUEST_H
 

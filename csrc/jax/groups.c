@@ -13,7 +13,7 @@ gr_status gr_jax_groups(const gr_jax_call *call, gr_device *device, const gr_bin
     gr_status status = gr_jax_text(call, "op", name, sizeof name, error);
     if (status != GR_OK)
         return status;
-    if (!gr_op_find(name, &op) || !gr_groups_have(op))
+    if (!gr_op_find(name, &op) || !(gr_op_is_mean(op) || gr_op_is_sum(op)))
         return gr_fail(error, GR_ERR_VALUE, "op: expected sum or mean, got %s", name);
     if (elements->ndim != 3 || labels->ndim != 1 || out->ndim != 3 ||
         elements->extent[1] != labels->extent[0] || gr_jax_count(elements) == 0 || gr_jax_count(out) == 0 ||

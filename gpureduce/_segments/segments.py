@@ -326,8 +326,9 @@ def group_reduce(
     -----
     Sums and means are correctly rounded: the exact sum of a group is rounded once, so that the bits do not
     depend on the order of the rows, the device or the grid. Integer sums wrap, as NumPy's do, unless `exact`
-    is True. Other reductions take the rows of a group in their order, so that results are bitwise identical
-    in every run. See docs/how-to/group-and-scatter.md.
+    is True. Least and largest elements do not depend on the order of the rows either: -0 counts as less than
+    0, and a NaN is a quiet one. Other reductions take the rows of a group in their order, so that results are
+    bitwise identical in every run. See docs/how-to/group-and-scatter.md.
 
     Examples
     --------

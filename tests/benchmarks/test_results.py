@@ -390,6 +390,29 @@ def test_peers_of_group_sums_take_the_time_that_the_page_says():
     assert all(of["index_add"] > 1 for of in ratio.values())
 
 
+def test_extremes_of_groups_take_the_time_that_the_page_says():
+    us = {
+        (row["op"], row["groups"], row["labels"], row["dtype"], row["rows"]): {
+            name: times["median"] for name, times in row["us"].items()
+        }
+        for row in load("group_extremes_h200.json")["rows"]
+    }
+    some = us["max", 10**4, "uniform", "float32", 10**7]
+    assert some["gpureduce"] < 33.65 and 0.029 < some["gpureduce"] / some["before"] < 0.031
+    assert 15.5 < some["torch"] / some["gpureduce"] < 16.5
+    equal = us["max", 10**4, "equal", "float32", 10**7]
+    assert 293 < equal["torch"] / equal["gpureduce"] < 295
+    for groups in (10**5, 10**6):
+        many = us["max", groups, "uniform", "float32", 10**7]
+        assert 116.5 < many["gpureduce"] < 145 and many["gpureduce"] < 0.5 * many["torch"]
+    positions = us["argmax", 10**4, "uniform", "float32", 10**7]
+    assert 1.155 < positions["gpureduce"] / some["gpureduce"] < 1.165
+    few, many = (us["softmax", groups, "uniform", "float32", 10**7] for groups in (10**4, 10**6))
+    assert 0.385 < few["gpureduce"] / few["before"] < 0.395
+    assert 0.765 < few["gpureduce"] / few["torch"] < 0.775
+    assert 1.455 < many["gpureduce"] / many["torch"] < 1.465
+
+
 def test_runs_of_labels_take_the_time_that_the_page_says():
     us = {
         (row["groups"], row["labels"], row["values"], row["dtype"]): {

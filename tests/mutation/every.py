@@ -6,6 +6,7 @@ from copies import MUTANTS as COPIES
 from exact import MUTANTS as EXACT
 from floats import MUTANTS as FLOATS
 from group_elements import MUTANTS as GROUP_ELEMENTS
+from group_extremes import MUTANTS as GROUP_EXTREMES
 from group_partitions import MUTANTS as GROUP_PARTITIONS
 from group_rows import MUTANTS as GROUP_ROWS
 from group_sums import MUTANTS as GROUP_SUMS
@@ -31,6 +32,7 @@ MUTANTS = (
     *FLOATS,
     *GROUPS,
     *GROUP_ELEMENTS,
+    *GROUP_EXTREMES,
     *GROUP_PARTITIONS,
     *GROUP_ROWS,
     *GROUP_SUMS,

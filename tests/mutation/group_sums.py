@@ -6,6 +6,7 @@ FOLDER = INCLUDE + "groups/"
 ADDENDS, ACCUMULATORS = FOLDER + "addends.cuh", FOLDER + "accumulators.cuh"
 PLANES, ROWS = FOLDER + "planes.cuh", FOLDER + "rows.cuh"
 SAMPLE, WINDOW, TABLE = FOLDER + "sample.cuh", FOLDER + "window.cuh", FOLDER + "table.cuh"
+BLOCK_ROWS = FOLDER + "block_rows.cuh"
 RESULT = FOLDER + "result.cuh"
 FINISH = "cuda_kernels/groups/auto/group_finish.cu"
 PLAN, KIND = "csrc/groups/groups.c", "csrc/groups/kind.c"
@@ -54,8 +55,8 @@ MUTANTS = (
     ),
     Mutant(
         "rows after the last batch of a block begin with the batch before",
-        WINDOW,
-        "WindowSums",
+        BLOCK_ROWS,
+        "BlockRows",
         "before = share.batches * step + threadIdx.x * each,",
         "before = (share.batches > 0 ? share.batches - 1 : 0) * step + threadIdx.x * each,",
         sums("any_data"),
@@ -102,8 +103,8 @@ MUTANTS = (
     ),
     Mutant(
         "vectors are loaded from any address",
-        WINDOW,
-        "WindowSums",
+        BLOCK_ROWS,
+        "BlockRows",
         "% sizeof(Part) == 0",
         "% sizeof(T) == 0",
         sums("runs"),

@@ -144,7 +144,7 @@ template <class In> __device__ void settle_signs(const gr_group_params &p) {
     const Bits *in = reinterpret_cast<const Bits *>(p.in);
     each_element(
         p, [&](int64_t index) { return in[index]; },
-        [&](Bits x, uint64_t result, uint64_t, bool) {
+        [&](Bits x, uint64_t result, uint64_t, bool, uint64_t) {
             if (x != minus_zero && flags[result] != 0)
                 reinterpret_cast<Bits *>(p.out)[result] = 0;
         });

@@ -20,7 +20,7 @@ template <class In> __device__ void add_elements(const gr_group_params &p) {
     const In *in = reinterpret_cast<const In *>(p.in);
     each_element(
         p, [&](int64_t index) { return in[index]; },
-        [&](In x, uint64_t result, uint64_t group, bool counts) {
+        [&](In x, uint64_t result, uint64_t group, bool counts, uint64_t) {
             adder.add(x, result);
             if (counts && p.options & GR_GROUP_MEAN)
                 count_row(p, group);
@@ -44,7 +44,7 @@ template <class In> __device__ void add_integers_as(const gr_group_params &p) {
     const bool mean = p.options & GR_GROUP_MEAN;
     each_element(
         p, [&](int64_t index) { return in[index]; },
-        [&](In x, uint64_t result, uint64_t group, bool counts) {
+        [&](In x, uint64_t result, uint64_t group, bool counts, uint64_t) {
             const auto value = static_cast<unsigned long long>(integer_of(x));
             atomicAdd(planes + result, wide && mean ? value & 0xffffffff : value);
             if (wide && mean) {

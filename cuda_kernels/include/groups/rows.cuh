@@ -39,8 +39,8 @@ __device__ void load_labels(const gr_group_params &p, uint64_t row, unsigned ste
         group[i] = row + i * step >= p.length || group[i] & p.label_sign ? ~0ull : group[i];
 }
 
-// Calls work(x, result, group, counts) for each element whose row has a group; counts: for one element of
-// each row. load(index) gives the element at an index. Neighbouring threads take columns, then rows.
+// Calls work(x, result, group, counts, row) for each element whose row has a group; counts: for one element
+// of each row. load(index) gives the element at an index. Neighbouring threads take columns, then rows.
 template <class Load, class Work>
 __device__ void each_element(const gr_group_params &p, const Load &load, const Work &work) {
     constexpr unsigned each = GR_GROUP_ROWS_PER_THREAD;
@@ -62,7 +62,8 @@ __device__ void each_element(const gr_group_params &p, const Load &load, const W
 #pragma unroll
             for (unsigned i = 0; i < each; ++i)
                 if (group[i] < p.groups)
-                    work(x[i], (line * p.groups + group[i]) * p.inner + c, group[i], line == 0 && c == 0);
+                    work(x[i], (line * p.groups + group[i]) * p.inner + c, group[i], line == 0 && c == 0,
+                         row + i * rows);
         }
     }
 }

@@ -1,0 +1,204 @@
+// Extremes of groups: minima, maxima, their rows, any and all, by atomic maxima of keys. In shared memory a
+// block finds the largest keys of its rows, and then those of all blocks meet in device memory.
+#include <type_traits>
+
+#include "common/entry.cuh"
+#include "common/pdl.cuh"
+#include "common/shared_array.cuh"
+#include "groups/block_rows.cuh"
+#include "groups/extremes/params.h"
+#include "groups/rows.cuh"
+
+using namespace gr::groups;
+
+// atomicMax has no form of uint64_t.
+template <class Key>
+using Atomic = typename std::conditional<sizeof(Key) == 8, unsigned long long, unsigned>::type;
+
+// Keys of elements, whose bits are In.
+template <class In, bool Positional> struct Keys {
+    using Word = typename std::conditional<sizeof(In) == 8, uint64_t, uint32_t>::type;
+    using Key = Atomic<typename std::conditional<Positional, uint64_t, Word>::type>;
+
+    // A copy of masks in registers.
+    const Word sign, negative, magnitude, infinity, nan_key, flip;
+    const bool truth;
+
+    __device__ Keys(const gr_extremes_params &q)
+        : sign(Word(q.sign)), negative(Word(q.negative)), magnitude(Word(q.magnitude)),
+          infinity(Word(q.infinity)), nan_key(Word(q.nan_key)), flip(Word(q.flip)), truth(q.truth) {
+    }
+    __device__ Key of(In x, uint64_t row) const {
+        Word bits = x;
+        const Word size = bits & magnitude;
+        Word key;
+        if (truth) {
+            key = Word(size != 0) ^ flip;
+        } else {
+            if (Positional && size == 0) // -0 equals 0
+                bits = 0;
+            key = size > infinity ? nan_key : bits ^ (bits & sign ? negative : sign) ^ flip;
+        }
+        if constexpr (Positional)
+            return Key(key) << 32 | uint32_t(~uint32_t(row));
+        return key;
+    }
+};
+
+template <class Key> __device__ Key *keys_of(const gr_extremes_params &q) {
+    return reinterpret_cast<Key *>(q.keys);
+}
+
+// Rows of any strides, and any number of groups.
+template <class In, bool Positional> __device__ void add_elements(const gr_extremes_params &q) {
+    using Maker = Keys<In, Positional>;
+    using Key = typename Maker::Key;
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
+    const Maker maker(q);
+    const In *in = reinterpret_cast<const In *>(q.rows.in);
+    Key *const keys = keys_of<Key>(q);
+    each_element(
+        q.rows, [&](int64_t index) { return in[index]; },
+        [&](In x, uint64_t result, uint64_t, bool, uint64_t row) {
+            const Key key = maker.of(x, row);
+            if (key > *static_cast<volatile Key *>(keys + result)) // most often it is not
+                atomicMax(keys + result, key);
+        });
+}
+
+// Contiguous rows of one column, and groups whose keys fit in shared memory.
+template <class In, class Label, bool Positional> struct SharedKeys : BlockRows<In, Label> {
+    using Base = BlockRows<In, Label>;
+    using Base::each, Base::group_of, Base::load, Base::p, Base::step, Base::threads;
+    using typename Base::Batch;
+    using typename Base::Share;
+    using Maker = Keys<In, Positional>;
+    using Key = typename Maker::Key;
+    const gr_extremes_params &q;
+    const Maker maker;
+    Key *const table; // [group]
+
+    __device__ SharedKeys(const gr_extremes_params &q)
+        : Base(q.rows, false), q(q), maker(q), table(gr::common::shared_array<Key>()) {
+    }
+    __device__ void clear() const {
+        for (unsigned group = threadIdx.x; group < p.groups; group += threads)
+            table[group] = 0;
+    }
+    // Of neighbouring rows of one group, the last one gets the largest key.
+    __device__ void add_batch(const Batch &batch, uint64_t first) const {
+        unsigned group[each];
+        Key key[each];
+        bool valid[each];
+#pragma unroll
+        for (unsigned i = 0; i < each; ++i) {
+            const uint64_t label = group_of(batch.label.at(i));
+            group[i] = unsigned(label);
+            valid[i] = i < batch.count && label < p.groups;
+            key[i] = maker.of(batch.x.at(i), first + i);
+        }
+#pragma unroll
+        for (unsigned i = 1; i < each; ++i)
+            if (valid[i] && valid[i - 1] && group[i] == group[i - 1]) {
+                key[i] = key[i] > key[i - 1] ? key[i] : key[i - 1];
+                valid[i - 1] = false;
+            }
+#pragma unroll
+        for (unsigned i = 0; i < each; ++i)
+            if (valid[i])
+                atomicMax(table + group[i], key[i]);
+    }
+    // Adds the rows of the block: first those after the last whole batch.
+    __device__ void add(const Share &share, Batch batch) const {
+        const uint64_t mine = share.first + threadIdx.x * each;
+        uint64_t first = mine + share.batches * step;
+        for (uint64_t i = 0; i < share.batches; ++i) {
+            const Batch now = batch;
+            load(share, i, batch); // in flight while the others are added
+            add_batch(now, first);
+            first = mine + i * step;
+        }
+        add_batch(batch, first);
+    }
+    // Adds the keys of the block to those of all. Blocks begin at different groups: additions to one address
+    // wait for each other.
+    __device__ void publish() const {
+        const unsigned groups = unsigned(p.groups);
+        const unsigned begin = unsigned(uint64_t(blockIdx.x) * groups / gridDim.x) / 32 * 32;
+        for (unsigned i = threadIdx.x; i < groups; i += threads) {
+            const unsigned group = i + begin < groups ? i + begin : i + begin - groups;
+            if (const Key key = table[group]; key != 0)
+                atomicMax(keys_of<Key>(q) + group, key);
+        }
+    }
+};
+
+template <class In, class Label, bool Positional> __device__ void add_in_shared(const gr_extremes_params &q) {
+    const SharedKeys<In, Label, Positional> keys(q);
+    pdl_as_comments::pdl_launch_dependents();
+    const auto share = keys.share();
+    keys.prefetch(share);
+    keys.clear();
+    pdl_as_comments::pdl_wait();
+    const auto rest = keys.load_rest(share);
+    __syncthreads();
+    keys.add(share, rest);
+    __syncthreads();
+    keys.publish();
+}
+
+// Turns keys into results, a thread each.
+template <class Key> __device__ void finish(const gr_extremes_params &q) {
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
+    const uint64_t result = blockIdx.x * uint64_t(GR_GROUP_THREADS) + threadIdx.x;
+    if (result >= q.rows.results)
+        return;
+    const Key found = __ldcg(keys_of<Key>(q) + result);
+    uint64_t bits = q.rows.empty_result[0];
+    if (found != 0) {
+        keys_of<Key>(q)[result] = 0;
+        if (q.positional)
+            bits = uint32_t(~uint32_t(found));
+        else if (q.nan != 0 && (found == Key(q.largest_key) || found == 1))
+            bits = q.nan;
+        else {
+            const Key key = found ^ Key(q.flip);
+            bits = q.truth ? key : key ^ (key & Key(q.sign) ? Key(q.sign) : Key(q.negative));
+        }
+    }
+    const uint64_t at = q.rows.out + result * q.result_bytes;
+    switch (q.result_bytes) {
+    case 1:
+        *reinterpret_cast<uint8_t *>(at) = uint8_t(bits);
+        break;
+    case 2:
+        *reinterpret_cast<uint16_t *>(at) = uint16_t(bits);
+        break;
+    case 4:
+        *reinterpret_cast<uint32_t *>(at) = uint32_t(bits);
+        break;
+    default:
+        *reinterpret_cast<uint64_t *>(at) = bits;
+    }
+}
+
+#define GR_GROUP_EXTREMES(name, In, positional)                                                              \
+    GR_ENTRY((GR_GROUP_THREADS), group_extremes_##name, __grid_constant__ gr_extremes_params,                \
+             add_elements<In, positional>)                                                                   \
+    GR_ENTRY((GR_GROUP_WINDOW_THREADS), group_extremes_shared_##name##_i32,                                  \
+             __grid_constant__ gr_extremes_params, add_in_shared<In, int32_t, positional>)                   \
+    GR_ENTRY((GR_GROUP_WINDOW_THREADS), group_extremes_shared_##name##_i64,                                  \
+             __grid_constant__ gr_extremes_params, add_in_shared<In, int64_t, positional>)
+
+GR_GROUP_EXTREMES(1, uint8_t, false)
+GR_GROUP_EXTREMES(2, uint16_t, false)
+GR_GROUP_EXTREMES(4, uint32_t, false)
+GR_GROUP_EXTREMES(8, uint64_t, false)
+GR_GROUP_EXTREMES(1_positions, uint8_t, true)
+GR_GROUP_EXTREMES(2_positions, uint16_t, true)
+GR_GROUP_EXTREMES(4_positions, uint32_t, true)
+GR_ENTRY((GR_GROUP_THREADS), group_extremes_finish_4, __grid_constant__ gr_extremes_params, finish<unsigned>)
+GR_ENTRY((GR_GROUP_THREADS), group_extremes_finish_8, __grid_constant__ gr_extremes_params,
+         finish<unsigned long long>)
