@@ -396,6 +396,24 @@ def test_planes_spill_before_they_overflow(name, device):
             assert mean[0] == sign * most
 
 
+@pytest.mark.huge
+@pytest.mark.parametrize("op", ["sum", "mean", "max"])
+def test_the_most_groups(op, device):
+    """2^31 - 1 of them, of few rows: the results alone need 8 GB."""
+    groups, rng = 2**31 - 1, np.random.default_rng(3)
+    labels = np.concatenate([[0, groups - 1, groups - 1, -1, groups], rng.integers(0, groups, 1000)])
+    a = (rng.standard_normal(len(labels)) * 2.0 ** rng.integers(-60, 60, len(labels))).astype(np.float32)
+    there = gpureduce.to_device(a, device), gpureduce.to_device(labels, device)
+    got = gpureduce.group_reduce(*there, op, groups)
+    assert got.shape == (groups,)
+    for label in {*labels[:3].tolist(), *labels[5:40].tolist()}:
+        rows = a[labels == label]
+        want = rows.max() if op == "max" else expected(rows, np.zeros(len(rows), int), 1, op, 0)[0]
+        assert got[label : label + 1].numpy()[0] == want, label
+    empty = next(i for i in range(groups // 2, groups) if i not in set(labels.tolist()))
+    assert str(got[empty : empty + 1].numpy()[0]) == {"sum": "0.0", "mean": "nan", "max": "-inf"}[op]
+
+
 # ---- calls ----
 
 
