@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.harness.command import find
 from benchmarks.harness.results import load, load_matmul
-from benchmarks.report import conv, coverage, ladder, matmul, readme_charts, segments
+from benchmarks.report import conv, coverage, ladder, matmul, readme_charts, row_order, segments
 from benchmarks.report.figures import draw_figures
 from benchmarks.suite import multi_device
 from gpureduce._profiles.palette import DARK, LIGHT
@@ -49,6 +49,7 @@ TABLES = {
     ("docs/benchmarks/pytorch.md", "operators"): "operators_h200.json",
     ("docs/how-to/what-pytorch-cannot-do.md", "torch_gaps"): "torch_gaps_h200.json",
     (MATMUL, "batch_invariance"): "batch_invariance_h100.json",
+    ("docs/how-to/is-my-model-deterministic.md", "invariance"): "invariance_h200.json",
 }
 
 
@@ -73,6 +74,7 @@ def tables() -> dict[str, dict[str, str]]:
         found["docs/benchmarks/drawn-shapes.md"][f"<!-- cliffs-seed-{seed} -->"] = table
     exact = segments.exact_table(load("segments_h100.json"))
     found["docs/benchmarks/scans-and-segments.md"]["<!-- exact-segments -->"] = exact
+    found["docs/reference/promises.md"] = {"<!-- row-order -->": row_order.table(load("row_order_h200.json"))}
     rungs, published = ladder.result("ladder_h200.json"), load("published_a100.json")
     found["README.md"] = {"<!-- ladder-line -->": ladder.ladder_line(rungs)}
     found["docs/benchmarks/reduction-ladder.md"] = {

@@ -47,6 +47,7 @@ SECTIONS = {
             "xarray",
             "reproducible-sums",
             "check-what-bits-depend-on",
+            "is-my-model-deterministic",
             "statistics-and-topk",
             "cumulative-and-segmented",
             "group-and-scatter",
