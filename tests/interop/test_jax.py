@@ -334,6 +334,26 @@ def test_a_training_step():
     assert ours[-1] < ours[0]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_functions_outside_of_jit(dtype, device):
+    """Selections, groups and segments of an array of JAX have the bits of those of its copy."""
+    x, labels = elements((400,), dtype), jnp.arange(400) * 7 % 31
+    there, on_host = gpureduce.to_device(np.asarray(x), device), np.asarray(labels)
+    copied = gpureduce.to_device(on_host, device)
+    for call in (
+        lambda x, labels: gpureduce.topk(x, 9, device=device, as_device=True),
+        lambda x, labels: [gpureduce.group_reduce(x, labels, num_groups=31, device=device, as_device=True)],
+        lambda x, labels: [
+            gpureduce.group_reduce(x, labels, "max", num_groups=31, device=device, as_device=True)
+        ],
+        lambda x, labels: [
+            gpureduce.segment_reduce(x, [0, 7, 150, 400], "mean", device=device, as_device=True)
+        ],
+    ):
+        for got, wanted in zip(call(x, labels), call(there, copied), strict=True):
+            same(got.numpy(), wanted.numpy())
+
+
 def test_other_arrays_are_left_alone():
     """Workspace belongs to XLA: a program that XLA replays writes to no memory that others have got."""
     x = elements((1 << 16,))
