@@ -155,7 +155,7 @@ __all__ = [
 ]
 
 
-_sharding.prepare_if_loaded()
+_sharding.register()
 _flops.register()
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from importlib import abc, machinery
-from types import ModuleType
 from typing import Any
 
 from gpureduce._torch import torch
+from gpureduce._torch.when_imported import when_imported
 
 _MODULE = "torch.utils.flop_counter"
 Shape = Sequence[int]
@@ -31,48 +30,13 @@ def _of_conv2d(x: Shape, w: Shape, *rest: Any, out_shape: Shape, **others: Any) 
     return 2 * math.prod(out_shape) * math.prod(w[1:])
 
 
-def _register(module: Any) -> None:
-    """Register the formulas in PyTorch's module."""
-    operators, register = torch.ops.gpureduce, module.register_flop_formula
-    register([operators.dot, operators.exact_dot])(_of_dot)
-    register(operators.matmul)(_of_matmul)
-    register(operators.conv2d)(_of_conv2d)
-
-
-class _Loader(abc.Loader):
-    """Loads PyTorch's module by its own loader, and registers the formulas."""
-
-    def __init__(self, loader: abc.Loader) -> None:
-        self.loader = loader
-
-    def create_module(self, spec: machinery.ModuleSpec) -> ModuleType | None:
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        self.loader.exec_module(module)
-        _register(module)
-
-
-class _Finder(abc.MetaPathFinder):
-    """Finds PyTorch's module when a program imports it."""
-
-    def find_spec(self, name: str, path: Any, target: Any = None) -> machinery.ModuleSpec | None:
-        if name != _MODULE:
-            return None
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-        spec = machinery.PathFinder.find_spec(name, path)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
-        return spec
+def _register() -> None:
+    formula, operators = sys.modules[_MODULE].register_flop_formula, torch.ops.gpureduce
+    formula([operators.dot, operators.exact_dot])(_of_dot)
+    formula(operators.matmul)(_of_matmul)
+    formula(operators.conv2d)(_of_conv2d)
 
 
 def register() -> None:
-    """Register the formulas, or have them registered when a program imports PyTorch's module.
-
-    The module imports Triton, which takes longer than all of gpureduce.torch.
-    """
-    if _MODULE in sys.modules:
-        _register(sys.modules[_MODULE])
-    else:
-        sys.meta_path.insert(0, _Finder())
+    """Register the formulas when a program imports PyTorch's module, which imports Triton."""
+    when_imported(_MODULE, _register)

@@ -23,7 +23,7 @@ def check_tensor(a: Any, name: str, sharded: bool = False) -> None:
     """Raise TypeError for what is not a dense tensor; `sharded`: or a DTensor."""
     if not isinstance(a, torch.Tensor):
         raise TypeError(f"{name}: expected a torch.Tensor, got {type(a).__name__}")
-    if type(a) is not torch.Tensor and hasattr(a, "device_mesh") and not (sharded and sharding.prepare()):
+    if type(a) is not torch.Tensor and hasattr(a, "device_mesh") and not (sharded and sharding.registered):
         raise TypeError(
             f"{name}: a DTensor, for whose shards there are no rules; pass its to_local() or full_tensor()"
         )

@@ -7,14 +7,13 @@ of a reduced axis are gathered first, so that results have the bits of a tensor 
 
 from __future__ import annotations
 
-import functools
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from gpureduce._rules import arguments as rules
 from gpureduce._torch import torch
 from gpureduce._torch.kernels import axes_of, is_whole
+from gpureduce._torch.when_imported import when_imported
 
 LAYOUTS = {"NCHW": (-4, -3), "NHWC": (-4, -1)}  # the axes of the batch and of the channels
 
@@ -143,7 +142,8 @@ _OTHERS: dict[str, Rule] = {
     "matmul": _matmul,
     "conv2d": _conv2d,
 }
-_operators: dict[str, Any] = {}  # all operators, by name
+_operators: dict[str, Any] = {}  # by name
+registered = False  # whether PyTorch knows the strategies
 
 
 def rule_of(name: str) -> Rule | None:
@@ -167,29 +167,29 @@ def _strategy(name: str, operator: Any, tensor: Any) -> Callable[..., Any]:
     return acceptable
 
 
-@functools.cache
-def prepare() -> bool:
-    """Register the strategies of all operators; return False if this PyTorch has no public way to."""
+def _register() -> None:
+    """Register the strategies of all operators, unless this PyTorch has no public function for it."""
+    global registered
     try:
         from torch.distributed import tensor
         from torch.distributed.tensor.experimental import register_sharding
-    except ImportError:  # PyTorch 2.5 has them
-        return False
-    infos = tensor.DTensor._op_dispatcher.sharding_propagator.op_to_schema_info
-    for name, operator in _operators.items():
-        register_sharding(operator)(_strategy(name, operator, tensor))
-        # Placements are cached by all arguments; PyTorch derives that of integers, but not of lists of them.
-        infos[operator] = type(infos[operator])(1, needs_pytree=True)
-    return True
+
+        infos = tensor.DTensor._op_dispatcher.sharding_propagator.op_to_schema_info
+        for name, operator in _operators.items():
+            register_sharding(operator)(_strategy(name, operator, tensor))
+            # Placements are cached by all arguments; PyTorch knows those that are integers, but no lists.
+            infos[operator] = type(infos[operator])(1, needs_pytree=True)
+    except (ImportError, AttributeError, TypeError):  # PyTorch 2.5 has it
+        return
+    registered = True
 
 
 def add(name: str, operator: Any) -> None:
-    """Add an operator to those that `prepare` registers, unless it writes to an argument."""
+    """Add an operator to those that have strategies, unless it writes to an argument."""
     if not operator._schema.is_mutable:
         _operators[name] = operator
 
 
-def prepare_if_loaded() -> None:
-    """Register the strategies if the program uses DTensors already; else the first call with one does it."""
-    if "torch.distributed.tensor" in sys.modules:
-        prepare()
+def register() -> None:
+    """Register the strategies when a program imports PyTorch's module of DTensors."""
+    when_imported("torch.distributed.tensor", _register)
