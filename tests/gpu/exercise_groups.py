@@ -20,6 +20,13 @@ KERNELS = (
     ("float32", 64, "int64", 5, "mean"),  # sorted rows
     ("float64", 3, "int32", 40, "sum"),
 )
+EXTREMES = (
+    ("float32", 1, "int64", 9, "max"),  # keys in shared memory
+    ("float32", 1, "int32", 3999, "min"),  # in device memory
+    ("int64", 3, "int64", 9, "max"),
+    ("float16", 1, "int64", 9, "argmax"),
+    ("float32", 64, "int32", 5, "argmin"),
+)
 PARTITIONED = 2**18 + 5  # rows
 CASES = ((0, 3), (1, 1), (257, 255), (4097, 256), (100_003, 1000), (100_003, 3))
 SHORT = ((4097, 256),)
@@ -63,6 +70,23 @@ def wrong_kernels(device: str, short: bool) -> list[str]:
     return wrong
 
 
+def wrong_extremes(device: str) -> list[str]:
+    """Return what `auto` gets wrong of extremes of distinct whole numbers, in device memory."""
+    rng, wrong = np.random.default_rng(7), []
+    for name, columns, label_name, groups, op in EXTREMES:
+        values = np.stack([rng.permutation(2000) for _ in range(columns)], -1).astype(name)
+        labels = np.concatenate([np.arange(groups), rng.integers(0, groups, 4000)])[:2000]
+        on = [gpureduce.to_device(each, device) for each in (values, labels.astype(label_name))]
+        got = gpureduce.group_reduce(*on, op, groups).numpy()
+        for group in set(labels[:50].tolist()):
+            rows = np.flatnonzero(labels == group)
+            found = getattr(np, op)(values[rows], axis=0)
+            right = rows[found] if op.startswith("arg") else found
+            if not np.array_equal(got[group], right):
+                wrong.append(f"auto {op} {name} columns {columns} groups {groups} {label_name}")
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("variants", nargs="+")
@@ -71,7 +95,7 @@ def main() -> int:
     options = parser.parse_args()
     wrong = [line for name in options.variants for line in wrong_sums(name, options.device, options.short)]
     if "auto" in options.variants:
-        wrong += wrong_kernels(options.device, options.short)
+        wrong += wrong_kernels(options.device, options.short) + wrong_extremes(options.device)
     print(*wrong, f"wrong results: {len(wrong)}", sep="\n")
     return 1 if wrong else 0
 
