@@ -47,6 +47,11 @@ uint32_t gr_matmul_invariant_parts(const gr_matmul *self) {
     return parts;
 }
 
+uint32_t gr_matmul_double_parts(const gr_matmul *self) {
+    enum { TWO_GROUPS = 128 }; /* k from which on tiles of two groups of warps are candidates */
+    return (uint32_t)gr_max(gr_matmul_invariant_parts(self), self->k >= TWO_GROUPS ? 2 : 1);
+}
+
 void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint64_t matrices,
                         uint32_t threads) {
     const uint64_t y = gr_min(matrices, GR_MAX_GRID_YZ), z = gr_ceil_div(matrices, y);

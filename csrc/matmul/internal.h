@@ -24,6 +24,8 @@ void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint
 /* Returns into how many parts of k every sum of a batch-invariant product is divided, which are added up in
    their order: a power of two, which k and n alone determine. */
 uint32_t gr_matmul_invariant_parts(const gr_matmul *self);
+/* The same of the kernels of float64 and complex128 on tensor cores. */
+uint32_t gr_matmul_double_parts(const gr_matmul *self);
 
 /* Split-K: allocates the buffer of `slices` partial products, and appends the kernel that adds them up to
    job->c. A single slice is job->c itself. */
@@ -63,8 +65,8 @@ uint64_t gr_matmul_padded_row(uint64_t columns, size_t item_bytes);
 /* Appends the product of two operands that the functions above accept. */
 void gr_matmul_tma(const gr_matmul *self, const gr_matmul_variant *variant, gr_matmul_job job);
 
-/* ---- small.c: few columns or a short k. What these functions return depends on n, k, the dtype and the
-   device, not on the number of rows. ---- */
+/* ---- small.c: few columns, few rows or a short k. What these functions return depends on n, k, the dtype and
+   the device, and for float64, whose kernels share an order of k, on the number of rows and the strides. ---- */
 
 /* Returns whether no rung is named and matmul_small takes the least time. */
 bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info);

@@ -31,12 +31,11 @@ typedef struct gr_matmul_add_slices_params {
     uint64_t count, slices;
 } gr_matmul_add_slices_params;
 
-/* A product with few columns or a short k (matmul_small): slices of `part_k` steps along k, blocks of the
-   same tile next to each other along x. */
+/* A small product (matmul_small): slices of whole GR_MATMUL_SMALL_UNITs along k, the first ones with one more;
+   blocks of the same tile next to each other along x. */
 typedef struct gr_matmul_small_params {
     gr_matmul_params product;
-    uint64_t part_k;
-    uint64_t sums;    /* float32: for each pair, tile and slice the sums of a tile; unused with one slice */
+    uint64_t sums;    /* for each pair, tile and slice the sums of a tile, float32 or float64; unused with one slice */
     uint64_t tickets; /* uint32 for each pair and tile: blocks that have finished; 0 before and after */
 } gr_matmul_small_params;
 
@@ -100,6 +99,7 @@ enum {
     GR_MATMUL_ADD_SLICES_TILE = 32, /* elements per block that adds up split-K slices */
     GR_MATMUL_TILE_K = 16,          /* elements along k per tile of m9 and m10 */
     GR_MATMUL_SMALL_ROWS = 32,      /* rows of C per block of matmul_small */
+    GR_MATMUL_SMALL_UNIT = 16,      /* elements along k of which slices of matmul_small are multiples */
     GR_MATMUL_FEW_ROWS = 8,         /* rows of the smallest tiles of m10, whose kernels take any A */
     GR_MATMUL_MAXIMA_ROWS = 32,     /* rows per block that finds the largest magnitudes of columns */
     GR_MATMUL_SPLIT_ROWS = 16,      /* rows per block that splits, by 512 columns */

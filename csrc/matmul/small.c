@@ -1,6 +1,7 @@
-/* Products with few columns or a short k: which kernels take them, and the planner of matmul_small, which
-   reads halves of any strides, so that nothing is copied, and splits k between blocks. All of that depends on
-   n and k alone. */
+/* Small products: which kernels take those with few columns, few rows or a short k, and the planner of
+   matmul_small, which reads operands of any strides, so that nothing is copied, and splits k between blocks.
+   For halves and TF32 all of that depends on n and k alone. float64 is added up in the order of t5, so that
+   either kernel may take a product. */
 #include <stddef.h>
 #include <string.h>
 
@@ -11,17 +12,18 @@ enum {
     NARROW = 32, /* columns of a tile */
     WIDE = 64,
     VECTOR_BYTES = 16,
-    TILE_K = 128,        /* elements along k of a tile of A */
-    MIN_PART = 512,      /* min. elements along k of a part */
-    PART_PER_COLUMN = 8, /* elements along k for each column, with which parts write 1/4 of the bytes of A */
+    PART_BYTES = 512, /* min. bytes along k of a part */
     MAX_PARTS = 64,
     SHORT_K = 64,            /* k up to which C is most of the memory */
-    SHORTEST_K = 16,         /* k up to which other kernels take less time */
-    SPLIT_K = 1024,          /* k from which on float32 is split into enough parts */
-    LONG_K = 8192,           /* k from which on a tile that is not split takes longer than to read A again */
+    SHORTEST_K = 16,         /* k up to which other kernels of halves take less time */
+    SHORTEST_SINGLE_K = 32,  /* the same of TF32, which the kernels of float32 take */
+    ODD_K = 256,             /* k up to which copies of operands take longer than to read them again */
+    LONG_K = 1024,           /* k from which on a tile that is not split takes longer than to read A again */
     SMALL_WEIGHTS = 1 << 14, /* elements of B up to which A is read again for each tile of columns */
     SMALL_COLUMNS = 128,
-    UNALIGNED_WEIGHTS = 1 << 15, /* the same if the rungs copy an operand */
+    ODD_WEIGHTS = 1 << 19,   /* the same if the rungs copy A */
+    ODD_COLUMNS = 1 << 15,   /* the same if the rungs copy B alone */
+    SMALL_DOUBLES = 1 << 24, /* multiply-adds up to which copies of float64 take longer */
 };
 
 /* Returns whether lines of this many elements are no multiples of 16 bytes, so that TMA needs copies. */
@@ -29,24 +31,49 @@ static bool is_odd(const gr_matmul *self, uint64_t elements) {
     return elements % (VECTOR_BYTES / gr_dtypes[self->dtype].item_bytes) != 0;
 }
 
-bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) {
+/* Few columns or a short k, of halves or TF32. */
+static bool is_narrow_or_short(const gr_matmul *self) {
     const uint64_t n = self->n, k = self->k;
-    const bool takes = (self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16) &&
-                       self->precision == GR_PRECISION_IEEE && self->variant == NULL;
-    if (!takes || k <= SHORTEST_K || info->caps.capability < GR_HOPPER)
+    if (n <= NARROW || (n <= SMALL_COLUMNS && n * k <= SMALL_WEIGHTS))
+        return true;
+    if (is_odd(self, k))
+        return n <= WIDE || k <= ODD_K || n * k <= ODD_WEIGHTS;
+    if (is_odd(self, n))
+        return n <= WIDE || k <= SHORT_K || n * k <= ODD_COLUMNS;
+    return n <= WIDE && k >= LONG_K;
+}
+
+/* float64 with few rows, few columns or a short k that t5 needs copies for, or with fewer columns or rows than
+   its smallest tiles. */
+static bool is_small_double(const gr_matmul *self) {
+    const size_t item_bytes = sizeof(double);
+    const uint64_t m = self->m, n = self->n, k = self->k, least = gr_min(gr_min(m, n), k);
+    if (gr_min(m, n) <= SHORTEST_K || k < SHORTEST_K)
+        return true;
+    const bool needs_copy = !gr_matmul_tma_supports(&self->a, k, item_bytes) ||
+                            !gr_matmul_tma_supports(&self->b, n, item_bytes);
+    return needs_copy && (least <= WIDE || m * n * k <= SMALL_DOUBLES);
+}
+
+bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) {
+    if (self->variant != NULL || self->k == 0 || info->caps.capability < GR_HOPPER)
         return false;
-    if (is_odd(self, n) || is_odd(self, k))
-        return n <= WIDE || k <= SHORT_K || n * k <= UNALIGNED_WEIGHTS;
-    return (n <= WIDE && k >= LONG_K) || (n <= SMALL_COLUMNS && n * k <= SMALL_WEIGHTS);
+    switch (self->dtype) {
+    case GR_DTYPE_f16:
+    case GR_DTYPE_bf16:
+        return self->k > SHORTEST_K && is_narrow_or_short(self);
+    case GR_DTYPE_f32:
+        return self->precision == GR_PRECISION_TF32 && is_narrow_or_short(self);
+    case GR_DTYPE_f64:
+        return is_small_double(self);
+    default:
+        return false;
+    }
 }
 
 bool gr_matmul_prefers_ieee(const gr_matmul *self) {
-    const uint64_t n = self->n, k = self->k;
-    if (self->dtype != GR_DTYPE_f32 || self->precision != GR_PRECISION_TF32 || self->variant != NULL)
-        return false;
-    /* Where n is odd alone, B is copied, which is small. */
-    return k <= NARROW || (k <= TILE_K && n * k <= SMALL_WEIGHTS) || (n <= WIDE && k >= LONG_K) ||
-           (n <= NARROW && k >= SPLIT_K && is_odd(self, k));
+    return self->dtype == GR_DTYPE_f32 && self->precision == GR_PRECISION_TF32 && self->variant == NULL &&
+           self->k <= SHORTEST_SINGLE_K;
 }
 
 bool gr_matmul_is_shortest(const gr_matmul *self) {
@@ -54,21 +81,25 @@ bool gr_matmul_is_shortest(const gr_matmul *self) {
            self->k <= SHORTEST_K;
 }
 
+/* Returns into how many parts k is divided. */
+static uint64_t count_parts(const gr_matmul *self) {
+    if (self->dtype == GR_DTYPE_f64)
+        return gr_matmul_double_parts(self);
+    return gr_max(1, gr_min(self->k * gr_dtypes[self->dtype].item_bytes / PART_BYTES, MAX_PARTS));
+}
+
 void gr_matmul_small(const gr_matmul *self, gr_matmul_job job) {
-    const uint32_t columns = self->n <= NARROW ? NARROW : WIDE;
-    const uint64_t least = gr_max(MIN_PART, PART_PER_COLUMN * self->n);
-    const uint64_t parts = gr_max(1, gr_min(gr_ceil_div(self->k, least), MAX_PARTS));
-    const uint64_t part_k = gr_ceil_div(gr_ceil_div(self->k, parts), TILE_K) * TILE_K;
+    const bool doubles = self->dtype == GR_DTYPE_f64;
+    const uint32_t columns = self->n <= NARROW || doubles ? NARROW : WIDE;
     gr_matmul_small_params params = {
         .product = gr_matmul_make_params(self, columns, 1),
-        .part_k = part_k,
     };
     gr_matmul_params *product = &params.product;
     memcpy(product->a_stack, self->a.stack, sizeof product->a_stack);
     memcpy(product->b_stack, self->b.stack, sizeof product->b_stack);
     product->a_column = self->a.column;
     product->b_column = self->b.column;
-    product->slices = gr_ceil_div(self->k, part_k);
+    product->slices = count_parts(self);
     const uint64_t tiles = gr_ceil_div(self->m, GR_MATMUL_SMALL_ROWS) * product->n_tiles;
     gr_program *program = job.program;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
@@ -76,7 +107,8 @@ void gr_matmul_small(const gr_matmul *self, gr_matmul_job job) {
     gr_program_relocate(program, offsetof(gr_matmul_small_params, product.b), job.b);
     gr_program_relocate(program, offsetof(gr_matmul_small_params, product.c), job.c);
     if (product->slices > 1) {
-        const uint64_t bytes = sizeof(float) * GR_MATMUL_SMALL_ROWS * columns * product->slices;
+        const uint64_t sum_bytes = doubles ? sizeof(double) : sizeof(float);
+        const uint64_t bytes = sum_bytes * GR_MATMUL_SMALL_ROWS * columns * product->slices;
         gr_program_relocate(
             program, offsetof(gr_matmul_small_params, sums),
             gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(product->pairs * tiles * bytes)));

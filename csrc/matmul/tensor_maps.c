@@ -180,11 +180,10 @@ typedef struct choice {
 /* Returns into how many parts k is divided, which are added up in their order; 0: any number. Of the kernels
    by tensor maps only those of float64 split k. */
 static uint32_t fixed_parts(const gr_matmul *self) {
-    enum { TWO_GROUPS = 128 }; /* k from which on tiles of two groups of warps are candidates */
     const bool doubles = self->dtype == GR_DTYPE_f64 || self->dtype == GR_DTYPE_c128;
     if (!self->batch_invariant || self->variant != NULL)
         return 0;
-    return !doubles ? 1 : (uint32_t)gr_max(gr_matmul_invariant_parts(self), self->k >= TWO_GROUPS ? 2 : 1);
+    return !doubles ? 1 : gr_matmul_double_parts(self);
 }
 
 /* Returns how often a block takes the parts of its groups, so that `parts` are made; 0 if it cannot. */

@@ -1,4 +1,4 @@
-"""Products with few columns or a short k, on tensor cores: any strides, parts of k, and no copies."""
+"""Products with few columns, few rows or a short k, on tensor cores: any strides, parts of k, and no copies."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,7 @@ from gpureduce._profiles.from_core import kernel_profiles, observe
 from gpureduce._rules.dtypes import dtype_from_name
 from tests.support import product_cases as cases
 
-# Products of float32 with TF32 are here, as kernels of float32 take them.
-KINDS = [("float16", "ieee"), ("bfloat16", "ieee"), ("float32", "tf32")]
+KINDS = [("float16", "ieee"), ("bfloat16", "ieee"), ("float32", "tf32"), ("float64", "ieee")]
 SHAPES = [
     (33, 7, 5), (1, 32, 700), (70, 33, 129), (5, 64, 1300), (40, 130, 2), (31, 13, 61), (9, 49, 2000),
     (100, 5, 40), (64, 2, 1), (2, 70, 16),
@@ -18,10 +17,16 @@ SHAPES = [
 
 
 def operand(dtype, shape, k, kind, name, layout):
-    """Return a matrix by rows, by columns, or with a gap between its elements and rows."""
+    """Return a matrix by rows, by columns, off a boundary, backwards, or with gaps between its elements."""
     matrix = cases.numbers(dtype, shape, k, kind, name)
     if layout == "columns":
         return np.asfortranarray(matrix)
+    if layout == "off":
+        room = np.zeros(matrix.size + 1, matrix.dtype)[1:].reshape(shape)
+        room[:] = matrix
+        return room
+    if layout == "backwards":
+        return matrix[::-1].copy()[::-1]
     if layout == "gaps":
         room = np.zeros((shape[0], 2 * shape[1] + 3), matrix.dtype)[:, 1::2][:, : shape[1]]
         room[:] = matrix
@@ -33,7 +38,8 @@ def operand(dtype, shape, k, kind, name, layout):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_layouts(shape, dtype, precision, device, some):
     m, n, k = shape
-    layouts = [(x, y) for x in ("rows", "columns", "gaps") for y in ("rows", "columns", "gaps")]
+    names = ("rows", "columns", "gaps", "off", "backwards")
+    layouts = [(x, y) for x in names for y in names]
     for kind in cases.kinds(dtype):
         for of_a, of_b in some(layouts, 3):
             a = operand(dtype, (m, k), k, kind, "a", of_a)
@@ -67,14 +73,34 @@ def launched(shape, dtype, b_by_columns=False, precision=None):
 
 @pytest.mark.parametrize("shape", [(40, 20, 1100), (9, 49, 5000), (50, 127, 30), (3, 64, 2050), (5, 100, 60)])
 @pytest.mark.parametrize("b_by_columns", [False, True])
-def test_one_launch_without_races(shape, b_by_columns):
-    (kernel,) = launched(shape, np.float16, b_by_columns)
-    assert kernel.name == f"matmul_small_{32 if shape[1] <= 32 else 64}_f16"
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_one_launch_without_races(shape, b_by_columns, dtype, some):
+    precision = "tf32" if dtype == np.float32 and shape[2] > 32 else None
+    if dtype == np.float32 and precision is None:
+        return
+    (kernel,) = launched(shape, dtype, b_by_columns, precision)
+    assert kernel.name == f"matmul_small_{32 if shape[1] <= 32 else 64}_f{8 * np.dtype(dtype).itemsize}"
     assert kernel.races == ()
 
 
+@pytest.mark.parametrize("shape", [(9, 2, 1), (40, 7, 300), (3, 70, 500), (70, 90, 33)])
+def test_float64_is_not_copied(shape):
+    (kernel,) = launched(shape, np.float64, True)
+    assert kernel.name == "matmul_small_32_f64"
+    assert kernel.races == ()
+
+
+def test_float64_has_the_bits_of_larger_products(device):
+    """The rung of float64 takes many rows of rows that the copy engine reads, in the same order of k."""
+    rng = np.random.default_rng(3)
+    a, b = rng.standard_normal((80, 600)), rng.standard_normal((600, 66))
+    whole = gpureduce.matmul(a, b, device=device)
+    for rows in (1, 16, 40):
+        assert np.array_equal(gpureduce.matmul(a[:rows], b, device=device), whole[:rows])
+
+
 @pytest.mark.parametrize(
-    "shape", [(40, 200, 512), (300, 512, 64), (9, 300, 300)]
+    "shape", [(40, 200, 512), (300, 512, 64), (9, 804, 804)]
 )  # whole tiles; B is too large to read A again for each of its tiles
 def test_larger_products_have_the_tiles_of_the_ladder(shape):
     assert all(kernel.name.startswith(("t3", "matmul_pack")) for kernel in launched(shape, np.float16))
@@ -92,9 +118,3 @@ def test_tf32_of_few_products_is_more_accurate(device):
     a, b = rng.standard_normal((100, 9)).astype(np.float32), rng.standard_normal((9, 30)).astype(np.float32)
     got = gpureduce.matmul(a, b, precision="tf32", device=device)
     assert np.array_equal(got, gpureduce.matmul(a, b, device=device))
-
-
-def test_tf32_of_rows_that_the_copy_engine_takes_has_tensor_cores():
-    """Rows of A have 16-byte strides, so that only the few columns of B are copied."""
-    *_, product = launched((70, 5, 1024), np.float32, True, "tf32")
-    assert product.name == "t1_low_f32"

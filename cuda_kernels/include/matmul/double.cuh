@@ -4,22 +4,14 @@
 // of B are assigned to lanes so that lanes that are served at once have no bank conflicts.
 #pragma once
 
+#include "common/mma.cuh"
 #include "matmul/tma_pipeline.cuh"
 
 namespace gr::matmul {
 
 enum { TILE_K = 16 }; // elements along k that a stage brings
 
-// sums += a b of 16 rows of 16 of A and 16 rows of eight of B, one product after the other in the order of k.
-inline __device__ void multiply_16(const double (&a)[8], const double (&b)[4], double (&sums)[4]) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"
-                 : "+d"(sums[0]), "+d"(sums[1]), "+d"(sums[2]), "+d"(sums[3])
-                 : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]),
-                   "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
-}
-
-// The same of eight along k.
+// sums += a b of 16 rows of eight of A and eight rows of eight of B, in the order of k.
 inline __device__ void multiply_8(const double (&a)[4], const double (&b)[2], double (&sums)[4]) {
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
                  "{%8, %9}, {%0, %1, %2, %3};"
@@ -66,7 +58,7 @@ struct OfDouble {
         return b;
     }
     static __device__ void multiply(const A &a, const B &b, Sums &sums) {
-        multiply_16(a.at, b.at, sums.at);
+        ptx::mma_m16n8k16(a.at, b.at, sums.at);
     }
     __device__ void store(const gr_matmul_params &p, uint64_t pair, TileCoord place, unsigned m,
                           unsigned eight, const Sums &sums) const {
