@@ -65,8 +65,9 @@ uint64_t gr_matmul_padded_row(uint64_t columns, size_t item_bytes);
 /* Appends the product of two operands that the functions above accept. */
 void gr_matmul_tma(const gr_matmul *self, const gr_matmul_variant *variant, gr_matmul_job job);
 
-/* ---- small.c: few columns, few rows or a short k. What these functions return depends on n, k, the dtype and
-   the device, and for float64, whose kernels share an order of k, on the number of rows and the strides. ---- */
+/* ---- small.c: few columns, few rows or a short k. What these functions return depends on n, k, the dtype
+   and the device, and for float64, whose kernels share an order of k, on the number of rows and the strides.
+   ---- */
 
 /* Returns whether no rung is named and matmul_small takes the least time. */
 bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info);

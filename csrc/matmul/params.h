@@ -31,11 +31,12 @@ typedef struct gr_matmul_add_slices_params {
     uint64_t count, slices;
 } gr_matmul_add_slices_params;
 
-/* A small product (matmul_small): slices of whole GR_MATMUL_SMALL_UNITs along k, the first ones with one more;
-   blocks of the same tile next to each other along x. */
+/* A small product (matmul_small): slices of whole GR_MATMUL_SMALL_UNITs along k, the first ones with one
+   more; blocks of the same tile next to each other along x. */
 typedef struct gr_matmul_small_params {
     gr_matmul_params product;
-    uint64_t sums;    /* for each pair, tile and slice the sums of a tile, float32 or float64; unused with one slice */
+    uint64_t sums;    /* for each pair, tile and slice the sums of a tile, float32 or float64; unused with one
+                         slice */
     uint64_t tickets; /* uint32 for each pair and tile: blocks that have finished; 0 before and after */
 } gr_matmul_small_params;
 

@@ -1,7 +1,7 @@
 /* Small products: which kernels take those with few columns, few rows or a short k, and the planner of
    matmul_small, which reads operands of any strides, so that nothing is copied, and splits k between blocks.
-   For halves and TF32 all of that depends on n and k alone. float64 is added up in the order of t5, so that
-   either kernel may take a product. */
+   For halves and TF32 all of that depends on n and k alone. float64 is added up in the order of t5 and
+   float32 in that of m10, so that either kernel may take a product. */
 #include <stddef.h>
 #include <string.h>
 
@@ -24,6 +24,7 @@ enum {
     ODD_WEIGHTS = 1 << 19,   /* the same if the rungs copy A */
     ODD_COLUMNS = 1 << 15,   /* the same if the rungs copy B alone */
     SMALL_DOUBLES = 1 << 24, /* multiply-adds up to which copies of float64 take longer */
+    SMALL_SINGLES = 1 << 24, /* multiply-adds up to which tiles of m10 take longer */
 };
 
 /* Returns whether lines of this many elements are no multiples of 16 bytes, so that TMA needs copies. */
@@ -43,16 +44,27 @@ static bool is_narrow_or_short(const gr_matmul *self) {
     return n <= WIDE && k >= LONG_K;
 }
 
-/* float64 with few rows, few columns or a short k that t5 needs copies for, or with fewer columns or rows than
-   its smallest tiles. */
+/* float64 with few rows, few columns or a short k that t5 needs copies for, or with fewer columns or rows
+   than its smallest tiles. */
 static bool is_small_double(const gr_matmul *self) {
     const size_t item_bytes = sizeof(double);
     const uint64_t m = self->m, n = self->n, k = self->k, least = gr_min(gr_min(m, n), k);
     if (gr_min(m, n) <= SHORTEST_K || k < SHORTEST_K)
         return true;
-    const bool needs_copy = !gr_matmul_tma_supports(&self->a, k, item_bytes) ||
-                            !gr_matmul_tma_supports(&self->b, n, item_bytes);
+    const bool needs_copy =
+        !gr_matmul_tma_supports(&self->a, k, item_bytes) || !gr_matmul_tma_supports(&self->b, n, item_bytes);
     return needs_copy && (least <= WIDE || m * n * k <= SMALL_DOUBLES);
+}
+
+/* float32 that m10 reads by elements, with few rows, few columns or little to do. */
+static bool is_small_single(const gr_matmul *self) {
+    enum { EACH = VECTOR_BYTES / sizeof(float), FEW = 4 * GR_MATMUL_FEW_ROWS };
+    const uint64_t m = self->m, n = self->n, k = self->k;
+    const bool by_rows = self->b.column == 1 && self->b.row % EACH == 0,
+               by_columns = m < FEW && self->b.row == 1 && self->b.column % EACH == 0 && k % EACH == 0;
+    const bool by_vectors = n >= WIDE && n % EACH == 0 && k >= GR_MATMUL_TILE_K && self->b.aligned &&
+                            (by_rows || by_columns) && (m < FEW || self->a.column == 1);
+    return !by_vectors && (gr_min(m, n) <= WIDE || m * n * k <= SMALL_SINGLES);
 }
 
 bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) {
@@ -63,7 +75,9 @@ bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) 
     case GR_DTYPE_bf16:
         return self->k > SHORTEST_K && is_narrow_or_short(self);
     case GR_DTYPE_f32:
-        return self->precision == GR_PRECISION_TF32 && is_narrow_or_short(self);
+        return self->precision == GR_PRECISION_TF32
+                   ? is_narrow_or_short(self)
+                   : self->precision == GR_PRECISION_IEEE && is_small_single(self);
     case GR_DTYPE_f64:
         return is_small_double(self);
     default:
@@ -81,10 +95,16 @@ bool gr_matmul_is_shortest(const gr_matmul *self) {
            self->k <= SHORTEST_K;
 }
 
+static bool is_single(const gr_matmul *self) {
+    return self->dtype == GR_DTYPE_f32 && self->precision == GR_PRECISION_IEEE;
+}
+
 /* Returns into how many parts k is divided. */
 static uint64_t count_parts(const gr_matmul *self) {
     if (self->dtype == GR_DTYPE_f64)
         return gr_matmul_double_parts(self);
+    if (is_single(self))
+        return gr_matmul_invariant_parts(self);
     return gr_max(1, gr_min(self->k * gr_dtypes[self->dtype].item_bytes / PART_BYTES, MAX_PARTS));
 }
 
@@ -119,7 +139,7 @@ void gr_matmul_small(const gr_matmul *self, gr_matmul_job job) {
     step->kernel.owner = "matmul";
     GR_KERNEL_NAME(step->kernel.file, "matmul_small");
     GR_KERNEL_NAME(step->kernel.entry, "matmul_small_", columns == NARROW ? "32_" : "64_",
-                   gr_dtypes[self->dtype].name);
+                   self->precision == GR_PRECISION_TF32 ? "tf32" : gr_dtypes[self->dtype].name);
     step->pdl = true;
     gr_matmul_set_grid(program, step, tiles * product->slices, product->pairs, GR_MATMUL_THREADS);
 }

@@ -9,7 +9,7 @@ from gpureduce._profiles.from_core import kernel_profiles, observe
 from gpureduce._rules.dtypes import dtype_from_name
 from tests.support import product_cases as cases
 
-KINDS = [("float16", "ieee"), ("bfloat16", "ieee"), ("float32", "tf32"), ("float64", "ieee")]
+KINDS = [("float16", "ieee"), ("bfloat16", "ieee"), ("float32", "tf32"), ("float32", "ieee"), ("float64", "ieee")]
 SHAPES = [
     (33, 7, 5), (1, 32, 700), (70, 33, 129), (5, 64, 1300), (40, 130, 2), (31, 13, 61), (9, 49, 2000),
     (100, 5, 40), (64, 2, 1), (2, 70, 16),
@@ -73,30 +73,35 @@ def launched(shape, dtype, b_by_columns=False, precision=None):
 
 @pytest.mark.parametrize("shape", [(40, 20, 1100), (9, 49, 5000), (50, 127, 30), (3, 64, 2050), (5, 100, 60)])
 @pytest.mark.parametrize("b_by_columns", [False, True])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_one_launch_without_races(shape, b_by_columns, dtype, some):
-    precision = "tf32" if dtype == np.float32 and shape[2] > 32 else None
-    if dtype == np.float32 and precision is None:
-        return
+@pytest.mark.parametrize(("dtype", "precision"), [(np.float16, None), (np.float32, "tf32")])
+def test_one_launch_without_races(shape, b_by_columns, dtype, precision):
+    shape = (*shape[:2], max(shape[2], 33))  # the least k of TF32
     (kernel,) = launched(shape, dtype, b_by_columns, precision)
-    assert kernel.name == f"matmul_small_{32 if shape[1] <= 32 else 64}_f{8 * np.dtype(dtype).itemsize}"
+    assert kernel.name == f"matmul_small_{32 if shape[1] <= 32 else 64}_{precision or 'f16'}"
     assert kernel.races == ()
 
 
 @pytest.mark.parametrize("shape", [(9, 2, 1), (40, 7, 300), (3, 70, 500), (70, 90, 33)])
-def test_float64_is_not_copied(shape):
-    (kernel,) = launched(shape, np.float64, True)
-    assert kernel.name == "matmul_small_32_f64"
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_plain_products_have_one_launch_without_races(shape, dtype):
+    (kernel,) = launched(shape, dtype, True)
+    assert kernel.name.startswith("matmul_small_")
     assert kernel.races == ()
 
 
-def test_float64_has_the_bits_of_larger_products(device):
-    """The rung of float64 takes many rows of rows that the copy engine reads, in the same order of k."""
+@pytest.mark.parametrize(("dtype", "ladder"), [(np.float64, "t5_"), (np.float32, "m10_")])
+@pytest.mark.parametrize("k", [13, 613])
+def test_the_bits_are_those_of_the_ladder(dtype, ladder, k, device):
+    """The rungs take aligned matrices of some size, in the same order of k."""
     rng = np.random.default_rng(3)
-    a, b = rng.standard_normal((80, 600)), rng.standard_normal((600, 66))
-    whole = gpureduce.matmul(a, b, device=device)
-    for rows in (1, 16, 40):
-        assert np.array_equal(gpureduce.matmul(a[:rows], b, device=device), whole[:rows])
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((80, k), (k, 68)))
+    room = np.zeros((k, 69), dtype)[:, 1:]
+    room[:] = b
+    if k > 16:
+        assert all(x.name.startswith((ladder, "matmul_pack")) for x in launched((80, 68, k + 3), dtype))
+    assert np.array_equal(
+        gpureduce.matmul(a[:7], room, device=device), gpureduce.matmul(a, b, device=device)[:7]
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,7 +115,7 @@ def test_larger_products_have_the_tiles_of_the_ladder(shape):
 def test_the_shortest_k(dtype):
     """Kernels of plain arithmetic take it: no tensor core, no copy, and no rounding to TF32."""
     (kernel,) = launched((50, 40, 3), dtype, True)
-    assert kernel.name == ("matmul_f16" if dtype == np.float16 else "m10_f32_32x32_any")
+    assert kernel.name == ("matmul_f16" if dtype == np.float16 else "matmul_small_64_f32")
 
 
 def test_tf32_of_few_products_is_more_accurate(device):

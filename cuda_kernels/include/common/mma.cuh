@@ -40,8 +40,8 @@ GR_MMA(gr_f16, "m16n8k16", "f16.f16")
 GR_MMA(gr_bf16, "m16n8k16", "bf16.bf16")
 #undef GR_MMA
 
-// sums += a b of 16 rows and 8 columns, with 16 elements of float64 along k, one product after the other in the
-// order of k. Compute capability 9.0.
+// sums += a b of 16 rows and 8 columns, with 16 elements of float64 along k, one product after the other in
+// the order of k. Compute capability 9.0.
 inline __device__ void mma_m16n8k16(const double (&a)[8], const double (&b)[4], double (&sums)[4]) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, "
                  "{%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"

@@ -15,8 +15,9 @@ template <class T> struct Lines {
     uint64_t least, most;  // addresses of the first and the last vector that lie inside
     bool along_k, vectors, aligned;
 
-    // `others`: the number of rows of A or columns of B.
-    __device__ Lines(const T *matrix, uint64_t others, uint64_t k, int64_t stride, int64_t k_stride)
+    // `others`: the number of rows of A or columns of B; `begin`: of the panels along k.
+    __device__ Lines(const T *matrix, uint64_t others, uint64_t k, int64_t stride, int64_t k_stride,
+                     uint64_t begin)
         : first(matrix), along_k(k_stride == 1 || (stride != 1 && llabs(k_stride) < llabs(stride))) {
         line = along_k ? stride : k_stride;
         element = along_k ? k_stride : stride;
@@ -25,7 +26,7 @@ template <class T> struct Lines {
         least = (reinterpret_cast<uint64_t>(matrix + (span < 0 ? span : 0)) + 15) & ~uint64_t(15);
         most = (reinterpret_cast<uint64_t>(matrix + (span > 0 ? span : 0) + length) & ~uint64_t(15)) - 16;
         vectors = element == 1 && least <= most;
-        aligned = rows_aligned(matrix, line);
+        aligned = rows_aligned(matrix, line) && (!along_k || begin * sizeof(T) % 16 == 0);
     }
     __device__ const T *at(uint64_t other, uint64_t k) const {
         return first + int64_t(along_k ? other : k) * line + int64_t(along_k ? k : other) * element;
@@ -63,12 +64,13 @@ template <class T, int OTHERS, int DEPTH, int THREADS> struct Panel {
     // banks: of lines along k, and of the others.
     static constexpr int K_PITCH = DEPTH + (sizeof(T) == 2 ? 8 : 4);
     static constexpr int PITCH = OTHERS + (sizeof(T) == 8 ? 4 : 8);
-    static constexpr int ROOM = OTHERS * K_PITCH > DEPTH * PITCH ? OTHERS * K_PITCH : DEPTH * PITCH;
+    static constexpr int ROOM = OTHERS * K_PITCH > DEPTH *PITCH ? OTHERS *K_PITCH : DEPTH *PITCH;
 
     union Vector {
         Words words;
         T element[LENGTH];
-        __device__ Vector() : words() {}
+        __device__ Vector() : words() {
+        }
     };
     Vector low[VECTORS], high[VECTORS];
     unsigned shift[VECTORS], deep; // bytes, and elements along k inside of the matrix or part
@@ -84,8 +86,7 @@ template <class T, int OTHERS, int DEPTH, int THREADS> struct Panel {
     }
     // Loads are of the nearest vectors inside the matrix: ptxas puts loads with a condition where they wait
     // for one another. A vector that is not inside is read by elements.
-    template <bool ALONG_K>
-    __device__ void load_vectors(const Lines<T> &of, const T *at, unsigned others) {
+    template <bool ALONG_K> __device__ void load_vectors(const Lines<T> &of, const T *at, unsigned others) {
         const unsigned lines = ALONG_K ? others : deep, length = ALONG_K ? deep : others;
         const auto inside = [&](uint64_t address) {
             return *reinterpret_cast<const Words *>(max(of.least, min(address, of.most)));
@@ -106,14 +107,12 @@ template <class T, int OTHERS, int DEPTH, int THREADS> struct Panel {
                 return;
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
-                low[i].element[j] = line < lines && place + j < length
-                                        ? at[int64_t(line) * of.line + place + j]
-                                        : T(0.f);
+                low[i].element[j] =
+                    line < lines && place + j < length ? at[int64_t(line) * of.line + place + j] : T(0.f);
             shift[i] = 0;
         });
     }
-    template <bool ALONG_K>
-    __device__ void load_elements(const Lines<T> &of, const T *at, unsigned others) {
+    template <bool ALONG_K> __device__ void load_elements(const Lines<T> &of, const T *at, unsigned others) {
         const unsigned lines = ALONG_K ? others : deep, length = ALONG_K ? deep : others;
         each<ALONG_K, 1>([&](int i, unsigned line, unsigned place) {
             low[i / LENGTH].element[i % LENGTH] =

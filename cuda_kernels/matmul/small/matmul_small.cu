@@ -1,8 +1,9 @@
-// Products with few columns, few rows or few steps along k, on tensor cores: those for which whole tiles of
+// Products with few columns, few rows or few steps along k: those for which whole tiles of
 // the ladder's rungs have too little to do. Operands of any strides and alignment are read as they are. The
 // warps of a block share a tile of 32 rows: groups of them take steps along k in turn, and their sums are
-// added in a fixed order. Blocks share a long k by parts: the block that ends last adds up the parts, in their
-// order. So the bits of a row do not depend on the other rows. float64 has one group, and so the bits of t5.
+// added in a fixed order. Blocks share a long k by parts: the block that ends last adds up the parts, in
+// their order. So the bits of a row do not depend on the other rows. float64 has one group, and so the bits
+// of t5; plain float32 has those of m10.
 #include "common/entry.cuh"
 #include "common/pdl.cuh"
 #include "grid/tickets.cuh"
@@ -16,13 +17,15 @@ using namespace gr::matmul;
 
 enum { THREADS = GR_MATMUL_THREADS, WARPS = THREADS / 32, ROWS = GR_MATMUL_SMALL_ROWS, STAGES = 2 };
 
-template <class T, int COLUMNS> struct Small {
-    typedef WarpSums<T> Sums;
+template <class Sums_, int COLUMNS> struct Small {
+    typedef Sums_ Sums;
+    typedef typename Sums::T T;
     typedef typename Sums::Sum Sum;
+    static constexpr int WIDTH = COLUMNS;
     static constexpr int ACROSS = COLUMNS / Sums::COLUMNS, OF_GROUP = ACROSS * ROWS / Sums::ROWS;
     static constexpr int GROUPS = WARPS / OF_GROUP;
-    // Elements along k of a group's share of a step: two products of float64, which has one group.
-    static constexpr int SHARE = Sums::STEP * (GROUPS == 1 ? 2 : 1), DEPTH = GROUPS * SHARE;
+    // Elements along k of a group's share of a step, and of a step.
+    static constexpr int SHARE = GROUPS == 1 ? 32 : Sums::STEP, DEPTH = GROUPS * SHARE;
     typedef Panel<T, ROWS, DEPTH, THREADS> A;
     typedef Panel<T, COLUMNS, DEPTH, THREADS> B;
     struct Tiles {
@@ -33,7 +36,8 @@ template <class T, int COLUMNS> struct Small {
     union Room {
         Tiles tiles[STAGES];
         Sum sums[HALF][SUMS];
-        __device__ Room() {}
+        __device__ Room() {
+        }
     };
     unsigned group, row, column; // of a warp
 
@@ -50,8 +54,8 @@ template <class T, int COLUMNS> struct Small {
         for (int i = 0; i < SHARE; i += Sums::STEP)
             sums.multiply(a, b, row, column, group * SHARE + i);
     }
-    // The sums of the groups, added in pairs: those of the first and of the middle one, and so on. Leaves half
-    // as many.
+    // The sums of the groups, added in pairs: those of the first and of the middle one, and so on. Leaves
+    // half as many.
     __device__ void join_groups(Sums &sums, Sum (&slots)[HALF][SUMS]) const {
         Sum *own = slots[group % HALF] + row * PITCH + column;
         __syncthreads();
@@ -85,21 +89,27 @@ inline __device__ bool is_last(unsigned *ticket, unsigned parts) {
     return last;
 }
 
-// The part of k of a block: the first ones have GR_MATMUL_SMALL_UNIT elements more.
+// The part of k of a block: the first ones have a unit of GR_MATMUL_SMALL_UNIT elements more. The last unit
+// may be a short one; `short_first`: the first.
 struct Part {
     uint64_t begin, end;
 
-    __device__ Part(uint64_t k, unsigned number, unsigned parts) {
+    __device__ Part(uint64_t k, unsigned number, unsigned parts, bool short_first) {
         enum { UNIT = GR_MATMUL_SMALL_UNIT };
         const uint64_t units = (k + UNIT - 1) / UNIT, each = units / parts, more = units % parts;
-        begin = (each * number + min(uint64_t(number), more)) * UNIT;
-        end = min(begin + (each + (number < more ? 1 : 0)) * UNIT, k);
+        const uint64_t before = (each * number + min(uint64_t(number), more)) * UNIT,
+                       until = before + (each + (number < more ? 1 : 0)) * UNIT;
+        const uint64_t short_by = short_first ? units * UNIT - k : 0;
+        begin = before > short_by ? before - short_by : 0;
+        end = min(until - short_by, k);
     }
 };
 
-template <class T, int COLUMNS> __device__ void multiply_small(const gr_matmul_small_params &p) {
-    using S = Small<T, COLUMNS>;
+template <class S> __device__ void multiply_small(const gr_matmul_small_params &p) {
+    typedef typename S::Sums Sums;
+    typedef typename S::T T;
     typedef typename S::Sum Sum;
+    constexpr unsigned COLUMNS = S::WIDTH;
     __shared__ alignas(16) typename S::Room room;
     const gr_matmul_params &product = p.product;
     const uint64_t pair = matrix_of_block();
@@ -112,9 +122,9 @@ template <class T, int COLUMNS> __device__ void multiply_small(const gr_matmul_s
                    first_column = uint64_t(tile % n_tiles) * COLUMNS;
     const unsigned rows = unsigned(min(of.m - first_row, uint64_t(ROWS)));
     const unsigned columns = unsigned(min(of.n - first_column, uint64_t(COLUMNS)));
-    const Lines<T> lines_a(of.a, of.m, of.k, of.a_row, of.a_column),
-        lines_b(of.b, of.n, of.k, of.b_column, of.b_row);
-    const Part part(of.k, number, parts);
+    const Part part(of.k, number, parts, Sums::SHORT_FIRST);
+    const Lines<T> lines_a(of.a, of.m, of.k, of.a_row, of.a_column, part.begin),
+        lines_b(of.b, of.n, of.k, of.b_column, of.b_row, part.begin);
 
     typename S::A next_a;
     typename S::B next_b;
@@ -126,7 +136,7 @@ template <class T, int COLUMNS> __device__ void multiply_small(const gr_matmul_s
     const S warp;
     pdl_launch_dependents();
     pdl_wait();
-    typename S::Sums sums;
+    Sums sums;
     load(part.begin);
     unsigned now = 0;
     for (uint64_t k = part.begin; k < part.end; k += S::DEPTH, now = (now + 1) % STAGES) {
@@ -172,13 +182,16 @@ template <class T, int COLUMNS> __device__ void multiply_small(const gr_matmul_s
     });
 }
 
-#define GR_SMALL(columns, suffix, T)                                                                         \
+#define GR_SMALL(columns, suffix, ...)                                                                       \
+    typedef Small<__VA_ARGS__, columns> Of_##columns##_##suffix;                                             \
     GR_ENTRY((THREADS, 2), matmul_small_##columns##_##suffix, __grid_constant__ gr_matmul_small_params,      \
-             multiply_small<T, columns>)
-GR_SMALL(32, f16, gr_f16)
-GR_SMALL(32, bf16, gr_bf16)
-GR_SMALL(32, f32, float)
-GR_SMALL(32, f64, double)
-GR_SMALL(64, f16, gr_f16)
-GR_SMALL(64, bf16, gr_bf16)
-GR_SMALL(64, f32, float)
+             multiply_small<Of_##columns##_##suffix>)
+GR_SMALL(32, f16, WarpSums<gr_f16>)
+GR_SMALL(64, f16, WarpSums<gr_f16>)
+GR_SMALL(32, bf16, WarpSums<gr_bf16>)
+GR_SMALL(64, bf16, WarpSums<gr_bf16>)
+GR_SMALL(32, tf32, WarpSums<float>)
+GR_SMALL(64, tf32, WarpSums<float>)
+GR_SMALL(32, f32, PlainSums<2>)
+GR_SMALL(64, f32, PlainSums<4>)
+GR_SMALL(32, f64, WarpSums<double>)
