@@ -18,6 +18,7 @@ enum { THREADS = GR_MATMUL_THREADS, UNROLL = 4, WARPS = THREADS / 32 };
 // Loads of columns under way at once: 1 x 8192 x 8192 takes 63 us on an H200, and 71 where the compiler
 // orders them.
 enum { IN_FLIGHT = 8 };
+enum { REST = 8 }; // loads under way at once of what is behind the whole turns of a row
 
 // 16 bytes, or 8, that are not needed again.
 template <class P> __device__ P load_once(const P *from) {
@@ -96,8 +97,19 @@ __device__ typename Accumulator<T>::type sum_of_row(const Line<T> &p, const T *r
         (reinterpret_cast<uint64_t>(row + i) | reinterpret_cast<uint64_t>(p.vector + i)) % 16 == 0;
     W sum = aligned && p.vector_stride == 1 ? sum_of_turns<true>(p, row, lane, lanes, i)
                                             : sum_of_turns<false>(p, row, lane, lanes, i);
-    for (i += lane; i < p.end; i += lanes)
-        sum = multiply_add(Accumulator<T>::of(row[i]), p.element(i), sum);
+    for (i += lane; i < p.end; i += uint64_t(REST) * lanes) {
+        W of_row[REST], of_vector[REST];
+#pragma unroll
+        for (int u = 0; u < REST; ++u) {
+            const uint64_t at = min(i + uint64_t(u) * lanes, p.end - 1);
+            of_row[u] = Accumulator<T>::of(row[at]);
+            of_vector[u] = p.element(at);
+        }
+#pragma unroll
+        for (int u = 0; u < REST; ++u)
+            if (i + uint64_t(u) * lanes < p.end)
+                sum = multiply_add(of_row[u], of_vector[u], sum);
+    }
     return sum;
 }
 
