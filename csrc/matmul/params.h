@@ -56,6 +56,7 @@ typedef struct gr_matmul_tma_params {
     gr_matmul_tensor_map a, b, c;
     gr_matmul_params product;
     uint64_t stores_c_by_tma;
+    uint64_t a_box; /* rows of the boxes of A, which t3 reads: fewer than a tile has if A has fewer */
 } gr_matmul_tma_params;
 
 /* Splits float32 x into two float16 for F16X3: scaled x = high + low, where the scale is a power of two per

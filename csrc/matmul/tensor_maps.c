@@ -8,8 +8,9 @@
 #include "matmul/internal.h"
 
 enum {
-    BOX_BYTES = 128, /* per row of a box: the span of the 128-byte swizzle */
-    ALIGNMENT = 16,  /* bytes, of addresses and strides, as TMA requires */
+    BOX_BYTES = 128,  /* per row of a box: the span of the 128-byte swizzle */
+    ALIGNMENT = 16,   /* bytes, of addresses and strides, as TMA requires */
+    SWIZZLE_ROWS = 8, /* rows after which the swizzle repeats */
 };
 
 /* The matrices of an operand as one dimension of a tensor map: `unit` is the greatest common divisor of the
@@ -245,7 +246,8 @@ static void multiply(const gr_matmul *self, const gr_matmul_variant *variant, co
                stores_c = stores_c_by_tma(self, variant, item_bytes);
     gr_matmul_f16x3_params params = {
         .maps = {.product = gr_matmul_make_params(self, variant->columns, how->slices),
-                 .stores_c_by_tma = stores_c}};
+                 .stores_c_by_tma = stores_c,
+                 .a_box = variant->a_box}};
     const uint64_t pairs = params.maps.product.pairs;
     params.maps.product.rounds = how->rounds;
     const tile_source a = source_of(self, variant, false, job, params.maps.product.a_stack);
@@ -287,6 +289,8 @@ void gr_matmul_tma(const gr_matmul *self, const gr_matmul_variant *variant, gr_m
         shape.columns = how.small->columns;
         shape.shared = how.small->shared;
         shape.a_box = how.small->a_box;
+        if (self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16) /* rows of nothing take time, too */
+            shape.a_box = (uint32_t)gr_min(shape.a_box, gr_ceil_div(self->m, SWIZZLE_ROWS) * SWIZZLE_ROWS);
         shape.cluster = 1;
     }
     const gr_matmul_job whole = job;

@@ -43,8 +43,9 @@ __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring
                       TileCoord place) {
     constexpr unsigned SHARE = S::COLUMNS / S::CLUSTER;
     const unsigned first = blockIdx.x % S::CLUSTER * SHARE;
+    const unsigned a_bytes = S::CLUSTER == 1 ? unsigned(maps.a_box) * ROW_BYTES : A_BYTES;
     for (uint64_t step = 0; step < maps.product.k; step += TILE_K, ring.next()) {
-        ring.wait_until_empty(A_BYTES + S::B_BYTES);
+        ring.wait_until_empty(a_bytes + S::B_BYTES);
         ptx::cp_async_bulk_tensor(ring.tiles(), &maps.a, {uint32_t(step), place.row, pair.a}, ring.full());
         for (unsigned i = first; i < first + SHARE; i += BOX) {
             const uint32_t column = place.column + i, k = uint32_t(step);
