@@ -29,6 +29,8 @@ OTHER = KERNELS + "auto/matmul_other.cu"
 VECTOR = KERNELS + "auto/matmul_vector.cu"
 PACK = KERNELS + "auto/matmul_pack.cu"
 SMALL = KERNELS + "small/matmul_small.cu"
+PANEL = INCLUDE + "matmul/panel.cuh"
+FRAGMENTS = INCLUDE + "matmul/panel_fragments.cuh"
 
 
 def shapes(name, dtype="float32"):
@@ -53,38 +55,54 @@ INVARIANT = ("tests/matmul/test_batch_invariance.py", "-k", "number_and_place")
 SLICES = ("tests/matmul/test_matmul.py", "-k", "test_k_in_slices")
 EVERY = ("tests/matmul/test_matmul.py", "-k", "test_every_dtype")
 VECTORS = ("tests/matmul/test_matmul.py", "-k", "test_a_matrix_and_a_vector")
-FEW_COLUMNS = ("tests/matmul/test_small_products.py",)
+SMALL_PRODUCTS = ("tests/matmul/test_small_products.py",)
 MUTANTS = (
     Mutant(
-        "a part of a product of few columns begins where the one before does",
+        "the longer parts of a small product end where the shorter ones do",
         SMALL,
-        "multiply_small",
-        "begin = part * p.part_k",
-        "begin = (part & ~1u) * p.part_k",
-        FEW_COLUMNS,
+        "Part",
+        "number < more ? 1 : 0",
+        "0",
+        SMALL_PRODUCTS,
     ),
     Mutant(
-        "elements of rows beyond a product of few columns are not zeros",
-        SMALL,
+        "the short unit of a small product of float32 is the last one",
+        FRAGMENTS,
+        "PlainSums",
+        "SHORT_FIRST = true",
+        "SHORT_FIRST = false",
+        SMALL_PRODUCTS,
+    ),
+    Mutant(
+        "elements beyond the end of k of a small product are not zeros",
+        PANEL,
         "Panel",
-        "row < rows && column < columns",
-        "row < rows",
-        FEW_COLUMNS,
+        "if (deep < DEPTH)",
+        "if (deep < 0)",
+        SMALL_PRODUCTS,
     ),
     Mutant(
-        "the sums of half of the warps of a product of few columns are lost",
+        "lines off a boundary of four bytes are not shifted",
+        PANEL,
+        "shifted",
+        "shift % 4 * 8",
+        "0",
+        SMALL_PRODUCTS,
+    ),
+    Mutant(
+        "the sums of half of the warps of a small product are lost",
         SMALL,
         "Small",
-        "own[at] = x + own[at];",
-        "own[at] = x;",
-        FEW_COLUMNS,
+        "GROUPS > 1 ? x + own[y * PITCH + at] : x;",
+        "x;",
+        SMALL_PRODUCTS,
     ),
     Mutant(
-        "parts of a product of few columns depend on the number of rows",
+        "parts of a small product depend on the number of rows",
         "csrc/matmul/small.c",
-        "gr_matmul_small",
-        "gr_ceil_div(self->k, least), MAX_PARTS",
-        "gr_ceil_div(self->k, least), self->m < 9 ? 1 : MAX_PARTS",
+        "count_parts",
+        "PART_BYTES, MAX_PARTS",
+        "PART_BYTES, self->m < 9 ? 1 : MAX_PARTS",
         INVARIANT,
     ),
     Mutant(
@@ -603,8 +621,8 @@ MUTANTS = (
         "the tail of a row is lost",
         VECTOR,
         "sum_of_row",
-        "for (i += lane; i < p.end; i += lanes)",
-        "for (i += lane; i + lanes < p.end; i += lanes)",
+        "if (i + uint64_t(u) * lanes < p.end)",
+        "if (i + uint64_t(u + 1) * lanes < p.end)",
         VECTORS,
     ),
     Mutant(
