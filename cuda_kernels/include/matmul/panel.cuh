@@ -75,17 +75,17 @@ template <class T, int OTHERS, int DEPTH, int THREADS> struct Panel {
     Vector low[VECTORS], high[VECTORS];
     unsigned shift[VECTORS], deep; // bytes, and elements along k inside of the matrix or part
 
-    // Calls work(number, line, place in the line) for a thread's pieces of SIZE elements.
-    template <bool ALONG_K, int SIZE, class Work> static __device__ void each(Work work) {
-        constexpr unsigned INNER = ALONG_K ? DEPTH : OTHERS;
+    // Calls work(number, line, place in the line) for a thread's vectors.
+    template <bool ALONG_K, class Work> static __device__ void each_vector(Work work) {
+        constexpr unsigned OF_LINE = (ALONG_K ? DEPTH : OTHERS) / LENGTH;
 #pragma unroll
-        for (int i = 0; i < COUNT / SIZE; ++i) {
+        for (int i = 0; i < VECTORS; ++i) {
             const unsigned unit = i * THREADS + threadIdx.x;
-            work(i, unit / (INNER / SIZE), unit % (INNER / SIZE) * SIZE);
+            work(i, unit / OF_LINE, unit % OF_LINE * LENGTH);
         }
     }
     // Loads are of the nearest vectors inside the matrix: ptxas puts loads with a condition where they wait
-    // for one another. A vector that is not inside is read by elements.
+    // for one another. A vector that is not inside is read by elements, as far as the panel has them.
     template <bool ALONG_K> __device__ void load_vectors(const Lines<T> &of, const T *at, unsigned others) {
         const unsigned lines = ALONG_K ? others : deep, length = ALONG_K ? deep : others;
         const auto inside = [&](uint64_t address) {
@@ -94,27 +94,34 @@ template <class T, int OTHERS, int DEPTH, int THREADS> struct Panel {
         const auto address_of = [&](unsigned line, unsigned place) {
             return reinterpret_cast<uint64_t>(at + int64_t(line) * of.line + place);
         };
-        each<ALONG_K, LENGTH>([&](int i, unsigned line, unsigned place) {
+        each_vector<ALONG_K>([&](int i, unsigned line, unsigned place) {
             const uint64_t address = address_of(line, place), window = address & ~uint64_t(15);
             shift[i] = unsigned(address) & 15;
             low[i].words = inside(window);
             if (!of.aligned)
                 high[i].words = inside(window + 16);
         });
-        each<ALONG_K, LENGTH>([&](int i, unsigned line, unsigned place) {
+        each_vector<ALONG_K>([&](int i, unsigned line, unsigned place) {
             const uint64_t window = address_of(line, place) & ~uint64_t(15);
-            if (window >= of.least && window + (shift[i] > 0 ? 16 : 0) <= of.most)
+            if (line >= lines || place >= length ||
+                (window >= of.least && window + (shift[i] > 0 ? 16 : 0) <= of.most))
                 return;
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
-                low[i].element[j] =
-                    line < lines && place + j < length ? at[int64_t(line) * of.line + place + j] : T(0.f);
+                low[i].element[j] = place + j < length ? at[int64_t(line) * of.line + place + j] : T(0.f);
             shift[i] = 0;
         });
     }
-    template <bool ALONG_K> __device__ void load_elements(const Lines<T> &of, const T *at, unsigned others) {
-        const unsigned lines = ALONG_K ? others : deep, length = ALONG_K ? deep : others;
-        each<ALONG_K, 1>([&](int i, unsigned line, unsigned place) {
+    // Calls work(number, line, place in the line) for a thread's elements.
+    template <class Work> static __device__ void each_element(bool along_k, Work work) {
+        const unsigned inner = along_k ? DEPTH : OTHERS;
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+            work(i, (i * THREADS + threadIdx.x) / inner, (i * THREADS + threadIdx.x) % inner);
+    }
+    __device__ void load_elements(const Lines<T> &of, const T *at, unsigned others) {
+        const unsigned lines = of.along_k ? others : deep, length = of.along_k ? deep : others;
+        each_element(of.along_k, [&](int i, unsigned line, unsigned place) {
             low[i / LENGTH].element[i % LENGTH] =
                 at[int64_t(min(line, lines - 1)) * of.line + int64_t(min(place, length - 1)) * of.element];
         });
@@ -125,11 +132,11 @@ template <class T, int OTHERS, int DEPTH, int THREADS> struct Panel {
         if (of.vectors)
             of.along_k ? load_vectors<true>(of, at, others) : load_vectors<false>(of, at, others);
         else
-            of.along_k ? load_elements<true>(of, at, others) : load_elements<false>(of, at, others);
+            load_elements(of, at, others);
     }
     // Elements beyond the end along k become zeros.
     template <bool ALONG_K> __device__ void store_vectors(bool aligned, T *to) const {
-        each<ALONG_K, LENGTH>([&](int i, unsigned line, unsigned place) {
+        each_vector<ALONG_K>([&](int i, unsigned line, unsigned place) {
             Vector x;
             x.words = aligned ? low[i].words : shifted<sizeof(T)>(low[i].words, high[i].words, shift[i]);
             if (deep < DEPTH)
@@ -139,17 +146,17 @@ template <class T, int OTHERS, int DEPTH, int THREADS> struct Panel {
             *reinterpret_cast<Words *>(to + line * (ALONG_K ? K_PITCH : PITCH) + place) = x.words;
         });
     }
-    template <bool ALONG_K> __device__ void store_elements(T *to) const {
-        each<ALONG_K, 1>([&](int i, unsigned line, unsigned place) {
-            to[line * (ALONG_K ? K_PITCH : PITCH) + place] =
-                (ALONG_K ? place : line) < deep ? low[i / LENGTH].element[i % LENGTH] : T(0.f);
+    __device__ void store_elements(bool along_k, T *to) const {
+        each_element(along_k, [&](int i, unsigned line, unsigned place) {
+            to[line * (along_k ? K_PITCH : PITCH) + place] =
+                (along_k ? place : line) < deep ? low[i / LENGTH].element[i % LENGTH] : T(0.f);
         });
     }
     __device__ void store(const Lines<T> &of, T *to) const {
         if (of.vectors)
             of.along_k ? store_vectors<true>(of.aligned, to) : store_vectors<false>(of.aligned, to);
         else
-            of.along_k ? store_elements<true>(to) : store_elements<false>(to);
+            store_elements(of.along_k, to);
     }
 };
 
