@@ -12,19 +12,26 @@ enum {
     NARROW = 32, /* columns of a tile */
     WIDE = 64,
     VECTOR_BYTES = 16,
-    PART_BYTES = 512, /* min. bytes along k of a part */
+    PART_BYTES = 512,       /* min. bytes along k of a part, */
+    LONG_PART_BYTES = 1024, /* and of more than MANY_PARTS */
+    MANY_PARTS = 8,
     MAX_PARTS = 64,
-    SHORT_K = 64,            /* k up to which C is most of the memory */
     SHORTEST_K = 16,         /* k up to which other kernels of halves take less time */
     SHORTEST_SINGLE_K = 32,  /* the same of TF32, which the kernels of float32 take */
-    ODD_K = 256,             /* k up to which copies of operands take longer than to read them again */
-    LONG_K = 1024,           /* k from which on a tile that is not split takes longer than to read A again */
+    LONG_K = 8192,           /* k from which on a tile that is not split takes longer than to read A again */
+    LONG_SINGLE_K = 1024,    /* the same of TF32 */
     SMALL_WEIGHTS = 1 << 14, /* elements of B up to which A is read again for each tile of columns */
     SMALL_COLUMNS = 128,
-    ODD_WEIGHTS = 1 << 19,   /* the same if the rungs copy A */
-    ODD_COLUMNS = 1 << 15,   /* the same if the rungs copy B alone */
-    SMALL_DOUBLES = 1 << 24, /* multiply-adds up to which copies of float64 take longer */
+    ODD_WEIGHTS = 1 << 15, /* the same if the rungs copy an operand */
+    ODD_SINGLE_COLUMNS = 256,
+    ODD_SINGLE_WEIGHTS = 1 << 19,
+    STEP_K = 64,             /* elements along k of a step of halves in the order of k */
+    RESIDENT = 2 * 132,      /* blocks of the reference device */
+    ODD_STEPS = 32,          /* steps of a multiprocessor up to which copies take longer */
+    SMALL_DOUBLES = 1 << 24, /* multiply-adds up to which copies of float64 take longer, */
+    LEAST_DOUBLES = 1 << 16, /* and tiles of t5 */
     SMALL_SINGLES = 1 << 24, /* multiply-adds up to which tiles of m10 take longer */
+    LEAST_RESULTS = 1 << 11, /* elements of C up to which a short k of float32 takes no longer than in m10 */
 };
 
 /* Returns whether lines of this many elements are no multiples of 16 bytes, so that TMA needs copies. */
@@ -32,28 +39,43 @@ static bool is_odd(const gr_matmul *self, uint64_t elements) {
     return elements % (VECTOR_BYTES / gr_dtypes[self->dtype].item_bytes) != 0;
 }
 
-/* Few columns or a short k, of halves or TF32. */
-static bool is_narrow_or_short(const gr_matmul *self) {
+/* Returns whether few columns or a short k of halves have sums in groups and parts. */
+static bool is_split_half(const gr_matmul *self) {
+    const uint64_t n = self->n, k = self->k;
+    if (n <= SMALL_COLUMNS && n * k <= SMALL_WEIGHTS)
+        return true;
+    return is_odd(self, n) || is_odd(self, k) ? n <= WIDE || n * k <= ODD_WEIGHTS : n <= WIDE && k >= LONG_K;
+}
+
+/* Returns whether t3 or t5 copies an operand. */
+static bool needs_copy(const gr_matmul *self) {
+    const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
+    return !gr_matmul_tma_supports(&self->a, self->k, item_bytes) ||
+           !(gr_matmul_tma_supports(&self->b, self->n, item_bytes) || gr_matmul_tma_supports_k_major(self));
+}
+
+/* Other halves are added up as t3 does: wgmma and mma.sync have the same bits (H100, H200). */
+static bool is_small_half(const gr_matmul *self) {
+    const uint64_t tiles = gr_ceil_div(self->m, GR_MATMUL_SMALL_ROWS) * gr_ceil_div(self->n, WIDE) *
+                           gr_matmul_stack_count(self->stack);
+    return is_split_half(self) ||
+           (needs_copy(self) && gr_ceil_div(tiles, RESIDENT) * gr_ceil_div(self->k, STEP_K) <= ODD_STEPS);
+}
+
+/* Few columns or a short k, in TF32. */
+static bool is_small_tf32(const gr_matmul *self) {
     const uint64_t n = self->n, k = self->k;
     if (n <= NARROW || (n <= SMALL_COLUMNS && n * k <= SMALL_WEIGHTS))
         return true;
-    if (is_odd(self, k))
-        return n <= WIDE || k <= ODD_K || n * k <= ODD_WEIGHTS;
-    if (is_odd(self, n))
-        return n <= WIDE || k <= SHORT_K || n * k <= ODD_COLUMNS;
-    return n <= WIDE && k >= LONG_K;
+    return is_odd(self, k) ? n <= ODD_SINGLE_COLUMNS && n * k <= ODD_SINGLE_WEIGHTS
+                           : n <= WIDE && k >= LONG_SINGLE_K;
 }
 
-/* float64 with few rows, few columns or a short k that t5 needs copies for, or with fewer columns or rows
-   than its smallest tiles. */
+/* float64 with a short k or little to do, or with few rows, few columns or more that t5 needs copies for. */
 static bool is_small_double(const gr_matmul *self) {
-    const size_t item_bytes = sizeof(double);
-    const uint64_t m = self->m, n = self->n, k = self->k, least = gr_min(gr_min(m, n), k);
-    if (gr_min(m, n) <= SHORTEST_K || k < SHORTEST_K)
-        return true;
-    const bool needs_copy =
-        !gr_matmul_tma_supports(&self->a, k, item_bytes) || !gr_matmul_tma_supports(&self->b, n, item_bytes);
-    return needs_copy && (least <= WIDE || m * n * k <= SMALL_DOUBLES);
+    const uint64_t m = self->m, n = self->n, k = self->k, all = m * n * k;
+    return k < SHORTEST_K || all <= LEAST_DOUBLES ||
+           (needs_copy(self) && (gr_min(gr_min(m, n), k) <= WIDE || all <= SMALL_DOUBLES));
 }
 
 /* float32 that m10 reads by elements, with few rows, few columns or little to do. */
@@ -64,7 +86,8 @@ static bool is_small_single(const gr_matmul *self) {
                by_columns = m < FEW && self->b.row == 1 && self->b.column % EACH == 0 && k % EACH == 0;
     const bool by_vectors = n >= WIDE && n % EACH == 0 && k >= GR_MATMUL_TILE_K && self->b.aligned &&
                             (by_rows || by_columns) && (m < FEW || self->a.column == 1);
-    return !by_vectors && (gr_min(m, n) <= WIDE || m * n * k <= SMALL_SINGLES);
+    return !by_vectors && (k >= SHORTEST_K || m * n <= LEAST_RESULTS) &&
+           (gr_min(m, n) <= WIDE || m * n * k <= SMALL_SINGLES);
 }
 
 bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) {
@@ -73,10 +96,10 @@ bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) 
     switch (self->dtype) {
     case GR_DTYPE_f16:
     case GR_DTYPE_bf16:
-        return self->k > SHORTEST_K && is_narrow_or_short(self);
+        return self->k > SHORTEST_K && is_small_half(self);
     case GR_DTYPE_f32:
         return self->precision == GR_PRECISION_TF32
-                   ? is_narrow_or_short(self)
+                   ? is_small_tf32(self)
                    : self->precision == GR_PRECISION_IEEE && is_small_single(self);
     case GR_DTYPE_f64:
         return is_small_double(self);
@@ -99,18 +122,27 @@ static bool is_single(const gr_matmul *self) {
     return self->dtype == GR_DTYPE_f32 && self->precision == GR_PRECISION_IEEE;
 }
 
+static bool is_ordered_half(const gr_matmul *self) {
+    return (self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16) && !is_split_half(self);
+}
+
 /* Returns into how many parts k is divided. */
 static uint64_t count_parts(const gr_matmul *self) {
     if (self->dtype == GR_DTYPE_f64)
         return gr_matmul_double_parts(self);
     if (is_single(self))
         return gr_matmul_invariant_parts(self);
-    return gr_max(1, gr_min(self->k * gr_dtypes[self->dtype].item_bytes / PART_BYTES, MAX_PARTS));
+    if (is_ordered_half(self))
+        return 1;
+    const uint64_t bytes = self->k * gr_dtypes[self->dtype].item_bytes;
+    const uint64_t parts = gr_max(gr_min(bytes / PART_BYTES, MANY_PARTS), bytes / LONG_PART_BYTES);
+    return gr_max(1, gr_min(parts, MAX_PARTS));
 }
 
 void gr_matmul_small(const gr_matmul *self, gr_matmul_job job) {
     const bool doubles = self->dtype == GR_DTYPE_f64;
-    const uint32_t columns = self->n <= NARROW || doubles ? NARROW : WIDE;
+    const bool ordered = is_ordered_half(self);
+    const uint32_t columns = !ordered && (self->n <= NARROW || doubles) ? NARROW : WIDE;
     gr_matmul_small_params params = {
         .product = gr_matmul_make_params(self, columns, 1),
     };
@@ -139,6 +171,7 @@ void gr_matmul_small(const gr_matmul *self, gr_matmul_job job) {
     step->kernel.owner = "matmul";
     GR_KERNEL_NAME(step->kernel.file, "matmul_small");
     GR_KERNEL_NAME(step->kernel.entry, "matmul_small_", columns == NARROW ? "32_" : "64_",
+                   ordered ? "ordered_" : "",
                    self->precision == GR_PRECISION_TF32 ? "tf32" : gr_dtypes[self->dtype].name);
     step->pdl = true;
     gr_matmul_set_grid(program, step, tiles * product->slices, product->pairs, GR_MATMUL_THREADS);

@@ -17,8 +17,8 @@ using namespace gr::matmul;
 enum { ROWS = 128, TILE_K = 64, BOX = 64, ROW_BYTES = 2 * BOX, A_BYTES = ROWS * TILE_K * 2 };
 
 // Small products are of narrow tiles, so that more multiprocessors have one, and of more stages.
-template <int COLUMNS_, int STAGES, int CLUSTER_, bool K_MAJOR_ = false> struct Shape {
-    static constexpr int COLUMNS = COLUMNS_, CLUSTER = CLUSTER_;
+template <int COLUMNS_, int STAGES_, int CLUSTER_, bool K_MAJOR_ = false> struct Shape {
+    static constexpr int COLUMNS = COLUMNS_, STAGES = STAGES_, CLUSTER = CLUSTER_;
     static constexpr bool K_MAJOR = K_MAJOR_; // B has n rows of k elements
     typedef Shape<COLUMNS, STAGES, CLUSTER, true> KMajor;
     static constexpr int B_BYTES = COLUMNS * TILE_K * 2, C_BYTES = ROWS * COLUMNS * 2;
@@ -121,6 +121,17 @@ __device__ void store(const gr_matmul_tma_params &maps, const MatrixPair &pair, 
     }
 }
 
+// Clears the rows of A of all stages that no box brings.
+template <class S> __device__ void clear_rows(unsigned char *stages, unsigned from_row) {
+    constexpr unsigned VECTORS = ROW_BYTES / 16;
+    for (unsigned i = threadIdx.x; i < (ROWS - from_row) * VECTORS; i += MATMUL_THREADS)
+#pragma unroll
+        for (int stage = 0; stage < S::STAGES; ++stage)
+            reinterpret_cast<uint4 *>(stages + stage * (A_BYTES + S::B_BYTES))[from_row * VECTORS + i] = {};
+    ptx::fence_proxy_async_shared();
+    __syncthreads();
+}
+
 template <class S, class T> __device__ void matmul(const gr_matmul_tma_params &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = maps.product;
@@ -128,6 +139,8 @@ template <class S, class T> __device__ void matmul(const gr_matmul_tma_params &m
     if (pair.number >= p.pairs)
         return;
     typename S::Stages ring(shared_address(bytes) + S::C_BYTES);
+    if (S::CLUSTER == 1 && maps.a_box < ROWS)
+        clear_rows<S>(bytes + S::C_BYTES, unsigned(maps.a_box));
     const unsigned tiles = unsigned(p.n_tiles * ((p.m + ROWS * S::CLUSTER - 1) / (ROWS * S::CLUSTER)));
     const unsigned first = blockIdx.x / S::CLUSTER, step = gridDim.x / S::CLUSTER, group = threadIdx.x / 128;
     pdl_launch_dependents();

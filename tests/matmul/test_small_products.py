@@ -104,7 +104,7 @@ def test_the_bits_are_those_of_the_ladder(dtype, ladder, k, device):
 
 
 @pytest.mark.parametrize(
-    "shape", [(40, 200, 512), (300, 512, 64), (9, 804, 804)]
+    "shape", [(40, 200, 512), (300, 512, 64), (9, 200, 800)]
 )  # whole tiles; B is too large to read A again for each of its tiles
 def test_larger_products_have_the_tiles_of_the_ladder(shape):
     assert all(kernel.name.startswith(("t3", "matmul_pack")) for kernel in launched(shape, np.float16))
@@ -115,6 +115,23 @@ def test_the_shortest_k(dtype):
     """Kernels of plain arithmetic take it: no tensor core, no copy, and no rounding to TF32."""
     (kernel,) = launched((50, 40, 3), dtype, True)
     assert kernel.name == ("matmul_f16" if dtype == np.float16 else "matmul_small_64_f32")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(40, 150, 331), (5, 1000, 35)])
+def test_halves_have_the_bits_of_t3(dtype, shape, device):
+    """Products of many columns: with many rows they are copied for the rung, with few rows they are not."""
+    rng = np.random.default_rng(4)
+    m, n, k = shape
+    exponents = 2.0 ** rng.integers(-4, 5, (k, n))
+    a = rng.standard_normal((m, k)).astype(dtype_from_name(dtype))
+    b = (rng.standard_normal((k, n)) * exponents).astype(a.dtype)
+    if device == "sim" and dtype == "float16":
+        assert launched(shape, np.float16)[0].name == "matmul_small_64_ordered_f16"
+    got = gpureduce.matmul(a, b, device=device)
+    assert np.array_equal(
+        got.view(np.uint16), gpureduce.matmul(a, b, variant="t3", device=device).view(np.uint16)
+    )
 
 
 def test_tf32_of_few_products_is_more_accurate(device):

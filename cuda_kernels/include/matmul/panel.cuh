@@ -56,10 +56,12 @@ template <int SIZE> __device__ Words shifted(const Words &low, const Words &high
     return found;
 }
 
-// A panel of OTHERS rows or columns and DEPTH elements along k, which THREADS threads share.
+// Panels of OTHERS rows or columns and DEPTH elements along k, one after the other along k, which THREADS
+// threads load, each of them by the same vectors.
 template <class T, int OTHERS, int DEPTH, int THREADS> struct Panel {
     static constexpr int LENGTH = 16 / sizeof(T), COUNT = OTHERS * DEPTH / THREADS, VECTORS = COUNT / LENGTH;
-    static_assert(COUNT % LENGTH == 0, "whole vectors");
+    static_assert(COUNT % LENGTH == 0 && DEPTH % LENGTH == 0,
+                  "whole vectors, with the same shifts in each panel");
     // Elements from one line to the next in shared memory, so that lanes that are served at once have other
     // banks: of lines along k, and of the others.
     static constexpr int K_PITCH = DEPTH + (sizeof(T) == 2 ? 8 : 4);
@@ -72,9 +74,28 @@ template <class T, int OTHERS, int DEPTH, int THREADS> struct Panel {
         __device__ Vector() : words() {
         }
     };
+    const Lines<T> &of;
+    const char *origin;                 // the first element of the panel
+    int64_t step, first_byte, end_byte; // to the next panel; of all vectors, from the origin on
+    const char *windows[VECTORS];       // the boundaries before a thread's vectors
+    unsigned shift[VECTORS];            // and the bytes from there on
+    unsigned others, deep;              // rows or columns, and elements along k, that are inside
     Vector low[VECTORS], high[VECTORS];
-    unsigned shift[VECTORS], deep; // bytes, and elements along k inside of the matrix or part
+    unsigned by[VECTORS]; // the bytes by which these are shifted
 
+    __device__ Panel(const Lines<T> &of, uint64_t first, uint64_t k, unsigned others)
+        : of(of), origin(reinterpret_cast<const char *>(of.at(first, k))), others(others) {
+        constexpr int BYTES = sizeof(T);
+        const int64_t span = int64_t((of.along_k ? others : DEPTH) - 1) * of.line * BYTES;
+        const unsigned length = of.along_k ? DEPTH : (others + LENGTH - 1) / LENGTH * LENGTH;
+        step = DEPTH * (of.along_k ? of.element : of.line) * BYTES;
+        first_byte = min(span, int64_t(0));
+        end_byte = max(span, int64_t(0)) + int64_t(length * BYTES) + (of.aligned ? 0 : 16);
+        if (of.along_k)
+            find_windows<true>();
+        else
+            find_windows<false>();
+    }
     // Calls work(number, line, place in the line) for a thread's vectors.
     template <bool ALONG_K, class Work> static __device__ void each_vector(Work work) {
         constexpr unsigned OF_LINE = (ALONG_K ? DEPTH : OTHERS) / LENGTH;
@@ -84,61 +105,91 @@ template <class T, int OTHERS, int DEPTH, int THREADS> struct Panel {
             work(i, unit / OF_LINE, unit % OF_LINE * LENGTH);
         }
     }
-    // Loads are of the nearest vectors inside the matrix: ptxas puts loads with a condition where they wait
-    // for one another. A vector that is not inside is read by elements, as far as the panel has them.
-    template <bool ALONG_K> __device__ void load_vectors(const Lines<T> &of, const T *at, unsigned others) {
-        const unsigned lines = ALONG_K ? others : deep, length = ALONG_K ? deep : others;
-        const auto inside = [&](uint64_t address) {
-            return *reinterpret_cast<const Words *>(max(of.least, min(address, of.most)));
-        };
-        const auto address_of = [&](unsigned line, unsigned place) {
-            return reinterpret_cast<uint64_t>(at + int64_t(line) * of.line + place);
-        };
-        each_vector<ALONG_K>([&](int i, unsigned line, unsigned place) {
-            const uint64_t address = address_of(line, place), window = address & ~uint64_t(15);
-            shift[i] = unsigned(address) & 15;
-            low[i].words = inside(window);
-            if (!of.aligned)
-                high[i].words = inside(window + 16);
-        });
-        each_vector<ALONG_K>([&](int i, unsigned line, unsigned place) {
-            const uint64_t window = address_of(line, place) & ~uint64_t(15);
-            if (line >= lines || place >= length ||
-                (window >= of.least && window + (shift[i] > 0 ? 16 : 0) <= of.most))
-                return;
-#pragma unroll
-            for (int j = 0; j < LENGTH; ++j)
-                low[i].element[j] = place + j < length ? at[int64_t(line) * of.line + place + j] : T(0.f);
-            shift[i] = 0;
-        });
-    }
     // Calls work(number, line, place in the line) for a thread's elements.
-    template <class Work> static __device__ void each_element(bool along_k, Work work) {
-        const unsigned inner = along_k ? DEPTH : OTHERS;
+    template <class Work> __device__ void each_element(Work work) const {
+        const unsigned inner = of.along_k ? DEPTH : OTHERS;
 #pragma unroll
         for (int i = 0; i < COUNT; ++i)
             work(i, (i * THREADS + threadIdx.x) / inner, (i * THREADS + threadIdx.x) % inner);
     }
-    __device__ void load_elements(const Lines<T> &of, const T *at, unsigned others) {
+    // Rows and columns beyond the last one have the vectors of another one.
+    template <bool ALONG_K> __device__ void find_windows() {
+        each_vector<ALONG_K>([&](int i, unsigned line, unsigned place) {
+            const int64_t to_line = int64_t(ALONG_K ? min(line, others - 1) : line) * of.line,
+                          to_place = ALONG_K || place < others ? place : 0;
+            const char *at = origin + (to_line + to_place) * int64_t(sizeof(T));
+            shift[i] = unsigned(reinterpret_cast<uint64_t>(at)) & 15;
+            windows[i] = at - shift[i];
+        });
+    }
+    // Whether all vectors of the panel lie inside of the matrix.
+    __device__ bool is_inside() const {
+        const uint64_t at = reinterpret_cast<uint64_t>(origin);
+        return deep == DEPTH && at + first_byte >= of.least && at + end_byte <= of.most + 16;
+    }
+    __device__ void load_inside() {
+#pragma unroll
+        for (int i = 0; i < VECTORS; ++i) {
+            low[i].words = *reinterpret_cast<const Words *>(windows[i]);
+            if (!of.aligned)
+                high[i].words = *reinterpret_cast<const Words *>(windows[i] + 16);
+            by[i] = shift[i];
+        }
+    }
+    // At the edges of a matrix. Loads are of the nearest vectors inside: ptxas puts loads with a condition
+    // where they wait for one another. A vector that is not inside is read by elements.
+    template <bool ALONG_K> __device__ void load_edge() {
+        const auto inside = [&](uint64_t address) {
+            return *reinterpret_cast<const Words *>(max(of.least, min(address, of.most)));
+        };
+        each_vector<ALONG_K>([&](int i, unsigned, unsigned) {
+            const uint64_t window = reinterpret_cast<uint64_t>(windows[i]);
+            low[i].words = inside(window);
+            high[i].words = inside(window + 16);
+            by[i] = shift[i];
+        });
+        each_vector<ALONG_K>([&](int i, unsigned line, unsigned place) {
+            const uint64_t window = reinterpret_cast<uint64_t>(windows[i]);
+            if ((ALONG_K ? place : line) >= deep ||
+                (window >= of.least && window + (shift[i] > 0 ? 16 : 0) <= of.most))
+                return;
+            const T *at = reinterpret_cast<const T *>(windows[i] + shift[i]);
+            const unsigned valid = ALONG_K ? deep - place : others - (place < others ? place : 0);
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                low[i].element[j] = j < valid ? at[j] : T(0.f);
+            by[i] = 0;
+        });
+    }
+    __device__ void load_elements() {
         const unsigned lines = of.along_k ? others : deep, length = of.along_k ? deep : others;
-        each_element(of.along_k, [&](int i, unsigned line, unsigned place) {
+        const T *at = reinterpret_cast<const T *>(origin);
+        each_element([&](int i, unsigned line, unsigned place) {
             low[i / LENGTH].element[i % LENGTH] =
                 at[int64_t(min(line, lines - 1)) * of.line + int64_t(min(place, length - 1)) * of.element];
         });
     }
-    // Loads `others` by `deep_` elements from `at` on.
-    __device__ void load(const Lines<T> &of, const T *at, unsigned others, unsigned deep_) {
+    // Loads the next panel, of which `deep_` elements along k are inside.
+    __device__ void load(unsigned deep_) {
         deep = deep_;
-        if (of.vectors)
-            of.along_k ? load_vectors<true>(of, at, others) : load_vectors<false>(of, at, others);
+        if (!of.vectors)
+            load_elements();
+        else if (is_inside())
+            load_inside();
+        else if (of.along_k)
+            load_edge<true>();
         else
-            load_elements(of, at, others);
+            load_edge<false>();
+        origin += step;
+#pragma unroll
+        for (int i = 0; i < VECTORS; ++i)
+            windows[i] += step;
     }
     // Elements beyond the end along k become zeros.
-    template <bool ALONG_K> __device__ void store_vectors(bool aligned, T *to) const {
+    template <bool ALONG_K> __device__ void store_vectors(T *to) const {
         each_vector<ALONG_K>([&](int i, unsigned line, unsigned place) {
             Vector x;
-            x.words = aligned ? low[i].words : shifted<sizeof(T)>(low[i].words, high[i].words, shift[i]);
+            x.words = of.aligned ? low[i].words : shifted<sizeof(T)>(low[i].words, high[i].words, by[i]);
             if (deep < DEPTH)
 #pragma unroll
                 for (int j = 0; j < LENGTH; ++j)
@@ -146,17 +197,16 @@ template <class T, int OTHERS, int DEPTH, int THREADS> struct Panel {
             *reinterpret_cast<Words *>(to + line * (ALONG_K ? K_PITCH : PITCH) + place) = x.words;
         });
     }
-    __device__ void store_elements(bool along_k, T *to) const {
-        each_element(along_k, [&](int i, unsigned line, unsigned place) {
-            to[line * (along_k ? K_PITCH : PITCH) + place] =
-                (along_k ? place : line) < deep ? low[i / LENGTH].element[i % LENGTH] : T(0.f);
-        });
-    }
-    __device__ void store(const Lines<T> &of, T *to) const {
-        if (of.vectors)
-            of.along_k ? store_vectors<true>(of.aligned, to) : store_vectors<false>(of.aligned, to);
+    __device__ void store(T *to) const {
+        if (!of.vectors)
+            each_element([&](int i, unsigned line, unsigned place) {
+                to[line * (of.along_k ? K_PITCH : PITCH) + place] =
+                    (of.along_k ? place : line) < deep ? low[i / LENGTH].element[i % LENGTH] : T(0.f);
+            });
+        else if (of.along_k)
+            store_vectors<true>(to);
         else
-            store_elements(of.along_k, to);
+            store_vectors<false>(to);
     }
 };
 

@@ -20,11 +20,11 @@ template <class T> struct Tile {
     }
 };
 
-// The sums of a warp, 32 rows and 32 columns, with products of halves or in TF32: STEP elements along k.
-template <class T_> struct WarpSums {
+// The sums of a warp, with products of halves or in TF32: STEP elements along k.
+template <class T_, int ROWS_ = 32, int COLUMNS_ = 32> struct WarpSums {
     typedef T_ T;
     typedef float Sum;
-    static constexpr int STEP = 32 / sizeof(T), ROWS = 32, COLUMNS = 32;
+    static constexpr int STEP = 32 / sizeof(T), ROWS = ROWS_, COLUMNS = COLUMNS_;
     static constexpr bool SHORT_FIRST = false; // of the units along k, as in m10
     float sums[ROWS / 16][COLUMNS / 8][4] = {};
 
@@ -47,7 +47,7 @@ template <class T_> struct WarpSums {
     }
     // Half `h` along k of the fragments of 32 columns of float32, for four products.
     static __device__ void load_b(const Tile<float> &tile, unsigned k, unsigned column, int h,
-                                  uint32_t (&b)[4][2]) {
+                                  uint32_t (&b)[COLUMNS / 8][2]) {
         const unsigned lane = threadIdx.x % 32;
 #pragma unroll
         for (int i = 0; i < 4; ++i)
@@ -57,7 +57,7 @@ template <class T_> struct WarpSums {
     // The fragments of columns 16 h to 16 h + 15 of halves.
     template <class Half>
     static __device__ void load_b(const Tile<Half> &tile, unsigned k, unsigned column, int h,
-                                  uint32_t (&b)[4][2]) {
+                                  uint32_t (&b)[COLUMNS / 8][2]) {
         const unsigned lane = threadIdx.x % 32, first = column + 16 * h;
         uint32_t of_two[4];
         if (tile.along_k)
@@ -73,7 +73,7 @@ template <class T_> struct WarpSums {
                              unsigned k) {
         uint32_t a[ROWS / 16][4], b[COLUMNS / 8][2];
 #pragma unroll
-        for (int h = 0; h < 2; ++h)
+        for (int h = 0; h < (sizeof(T) == 4 ? 2 : COLUMNS / 16); ++h)
             load_b(tile_b, k, column, h, b);
 #pragma unroll
         for (int r = 0; r < ROWS / 16; ++r)

@@ -16,6 +16,7 @@ using namespace gr::grid;
 using namespace gr::matmul;
 
 enum { THREADS = GR_MATMUL_THREADS, WARPS = THREADS / 32, ROWS = GR_MATMUL_SMALL_ROWS, STAGES = 2 };
+enum { AT_ONCE = 4 }; // parts that are loaded at once to add them up
 
 template <class Sums_, int COLUMNS> struct Small {
     typedef Sums_ Sums;
@@ -25,7 +26,8 @@ template <class Sums_, int COLUMNS> struct Small {
     static constexpr int ACROSS = COLUMNS / Sums::COLUMNS, OF_GROUP = ACROSS * ROWS / Sums::ROWS;
     static constexpr int GROUPS = WARPS / OF_GROUP;
     // Elements along k of a group's share of a step, and of a step.
-    static constexpr int SHARE = GROUPS == 1 ? 32 : Sums::STEP, DEPTH = GROUPS * SHARE;
+    static constexpr int SHARE = GROUPS == 1 ? (sizeof(T) == 2 ? 64 : 32) : Sums::STEP,
+                         DEPTH = GROUPS * SHARE;
     typedef Panel<T, ROWS, DEPTH, THREADS> A;
     typedef Panel<T, COLUMNS, DEPTH, THREADS> B;
     struct Tiles {
@@ -96,7 +98,11 @@ struct Part {
 
     __device__ Part(uint64_t k, unsigned number, unsigned parts, bool short_first) {
         enum { UNIT = GR_MATMUL_SMALL_UNIT };
-        const uint64_t units = (k + UNIT - 1) / UNIT, each = units / parts, more = units % parts;
+        begin = 0;
+        end = k;
+        if (parts == 1)
+            return;
+        const uint64_t units = (k + UNIT - 1) / UNIT, each = units / parts, more = units - each * parts;
         const uint64_t before = (each * number + min(uint64_t(number), more)) * UNIT,
                        until = before + (each + (number < more ? 1 : 0)) * UNIT;
         const uint64_t short_by = short_first ? units * UNIT - k : 0;
@@ -126,12 +132,12 @@ template <class S> __device__ void multiply_small(const gr_matmul_small_params &
     const Lines<T> lines_a(of.a, of.m, of.k, of.a_row, of.a_column, part.begin),
         lines_b(of.b, of.n, of.k, of.b_column, of.b_row, part.begin);
 
-    typename S::A next_a;
-    typename S::B next_b;
+    typename S::A next_a(lines_a, first_row, part.begin, rows);
+    typename S::B next_b(lines_b, first_column, part.begin, columns);
     const auto load = [&](uint64_t k) {
         const unsigned deep = unsigned(min(part.end - k, uint64_t(S::DEPTH)));
-        next_a.load(lines_a, lines_a.at(first_row, k), rows, deep);
-        next_b.load(lines_b, lines_b.at(first_column, k), columns, deep);
+        next_a.load(deep);
+        next_b.load(deep);
     };
     const S warp;
     pdl_launch_dependents();
@@ -140,20 +146,32 @@ template <class S> __device__ void multiply_small(const gr_matmul_small_params &
     load(part.begin);
     unsigned now = 0;
     for (uint64_t k = part.begin; k < part.end; k += S::DEPTH, now = (now + 1) % STAGES) {
-        next_a.store(lines_a, room.tiles[now].a);
-        next_b.store(lines_b, room.tiles[now].b);
+        next_a.store(room.tiles[now].a);
+        next_b.store(room.tiles[now].b);
         __syncthreads(); // the other tiles are free after that, too
         if (k + S::DEPTH < part.end)
             load(k + S::DEPTH);
         warp.multiply(room.tiles[now], lines_a.along_k, lines_b.along_k, sums);
     }
+    if (S::GROUPS == 1 && parts == 1) {
+        sums.each([&](Sum sum, unsigned y, unsigned x) {
+            const unsigned row = warp.row + y, column = warp.column + x;
+            if (row < rows && column < columns)
+                of.c[(first_row + row) * of.n + first_column + column] = T(sum);
+        });
+        return;
+    }
     warp.join_groups(sums, room.sums);
 
-    // Calls work(row, column, place in the tile) for the results of a thread.
+    constexpr int RESULTS = ROWS * COLUMNS, OWN = RESULTS / THREADS;
+    // Calls work(number, place in the tile, row, column) for the results of a thread.
     const auto each = [&](auto work) {
-        for (unsigned at = threadIdx.x; at < rows * COLUMNS; at += THREADS)
-            if (at % COLUMNS < columns)
-                work(at / COLUMNS, at % COLUMNS, at);
+#pragma unroll
+        for (int i = 0; i < OWN; ++i) {
+            const unsigned at = i * THREADS + threadIdx.x, row = at / COLUMNS, column = at % COLUMNS;
+            if (row < rows && column < columns)
+                work(i, at, row, column);
+        }
     };
     const auto store = [&](unsigned row, unsigned column, Sum sum) {
         of.c[(first_row + row) * of.n + first_column + column] = T(sum);
@@ -162,24 +180,31 @@ template <class S> __device__ void multiply_small(const gr_matmul_small_params &
         return S::sum_of(room.sums, row * S::PITCH + column);
     };
     if (parts == 1) {
-        each([&](unsigned row, unsigned column, unsigned) { store(row, column, sum_of(row, column)); });
+        each([&](int, unsigned, unsigned row, unsigned column) { store(row, column, sum_of(row, column)); });
         return;
     }
     const uint64_t tiles_of_pair = gridDim.x / parts, place = pair * tiles_of_pair + tile;
-    constexpr unsigned RESULTS = ROWS * COLUMNS;
     Sum *all = reinterpret_cast<Sum *>(p.sums) + place * parts * RESULTS;
-    each([&](unsigned row, unsigned column, unsigned at) {
+    each([&](int, unsigned at, unsigned row, unsigned column) {
         all[number * RESULTS + at] = sum_of(row, column);
     });
     if (!is_last(reinterpret_cast<unsigned *>(p.tickets) + place, parts))
         return;
-    each([&](unsigned row, unsigned column, unsigned at) {
-        Sum sum = __ldcg(all + at);
-#pragma unroll 16
-        for (unsigned i = 1; i < parts; ++i)
-            sum += __ldcg(all + i * RESULTS + at);
-        store(row, column, sum);
-    });
+    Sum totals[OWN];
+    each([&](int i, unsigned at, unsigned, unsigned) { totals[i] = __ldcg(all + at); });
+    for (unsigned first = 1; first < parts; first += AT_ONCE) {
+        Sum more[AT_ONCE][OWN];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; ++j)
+            each([&](int i, unsigned at, unsigned, unsigned) {
+                more[j][i] = __ldcg(all + min(first + j, parts - 1) * RESULTS + at);
+            });
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; ++j)
+            if (first + j < parts)
+                each([&](int i, unsigned, unsigned, unsigned) { totals[i] += more[j][i]; });
+    }
+    each([&](int i, unsigned, unsigned row, unsigned column) { store(row, column, totals[i]); });
 }
 
 #define GR_SMALL(columns, suffix, ...)                                                                       \
@@ -190,6 +215,8 @@ GR_SMALL(32, f16, WarpSums<gr_f16>)
 GR_SMALL(64, f16, WarpSums<gr_f16>)
 GR_SMALL(32, bf16, WarpSums<gr_bf16>)
 GR_SMALL(64, bf16, WarpSums<gr_bf16>)
+GR_SMALL(64, ordered_f16, WarpSums<gr_f16, 16, 16>)
+GR_SMALL(64, ordered_bf16, WarpSums<gr_bf16, 16, 16>)
 GR_SMALL(32, tf32, WarpSums<float>)
 GR_SMALL(64, tf32, WarpSums<float>)
 GR_SMALL(32, f32, PlainSums<2>)
