@@ -101,8 +101,8 @@ MUTANTS = (
         "parts of a small product depend on the number of rows",
         "csrc/matmul/small.c",
         "count_parts",
-        "PART_BYTES, MAX_PARTS",
-        "PART_BYTES, self->m < 9 ? 1 : MAX_PARTS",
+        "gr_min(parts, MAX_PARTS)",
+        "gr_min(parts, self->m < 9 ? 1 : MAX_PARTS)",
         INVARIANT,
     ),
     Mutant(
