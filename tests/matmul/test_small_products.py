@@ -1,4 +1,4 @@
-"""Products with few columns, few rows or a short k, on tensor cores: any strides, parts of k, and no copies."""
+"""Products with few columns, few rows or a short k: any strides, parts of k, and no copies."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,13 @@ from gpureduce._profiles.from_core import kernel_profiles, observe
 from gpureduce._rules.dtypes import dtype_from_name
 from tests.support import product_cases as cases
 
-KINDS = [("float16", "ieee"), ("bfloat16", "ieee"), ("float32", "tf32"), ("float32", "ieee"), ("float64", "ieee")]
+KINDS = [
+    ("float16", "ieee"),
+    ("bfloat16", "ieee"),
+    ("float32", "tf32"),
+    ("float32", "ieee"),
+    ("float64", "ieee"),
+]
 SHAPES = [
     (33, 7, 5), (1, 32, 700), (70, 33, 129), (5, 64, 1300), (40, 130, 2), (31, 13, 61), (9, 49, 2000),
     (100, 5, 40), (64, 2, 1), (2, 70, 16),
@@ -41,7 +47,7 @@ def test_layouts(shape, dtype, precision, device, some):
     names = ("rows", "columns", "gaps", "off", "backwards")
     layouts = [(x, y) for x in names for y in names]
     for kind in cases.kinds(dtype):
-        for of_a, of_b in some(layouts, 3):
+        for of_a, of_b in some(layouts, 2):
             a = operand(dtype, (m, k), k, kind, "a", of_a)
             b = operand(dtype, (k, n), k, kind, "b", of_b)
             got = gpureduce.matmul(a, b, precision=precision, device=device)
@@ -118,7 +124,7 @@ def test_the_shortest_k(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("shape", [(40, 150, 331), (5, 1000, 35)])
+@pytest.mark.parametrize("shape", [(20, 100, 331), (3, 1000, 35)])
 def test_halves_have_the_bits_of_t3(dtype, shape, device):
     """Products of many columns: with many rows they are copied for the rung, with few rows they are not."""
     rng = np.random.default_rng(4)
