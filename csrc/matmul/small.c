@@ -12,26 +12,25 @@ enum {
     NARROW = 32, /* columns of a tile */
     WIDE = 64,
     VECTOR_BYTES = 16,
-    PART_BYTES = 512,       /* min. bytes along k of a part, */
+    PART_BYTES = 512,       /* min. bytes along k of a part of a k of more than LONG_PART_BYTES, */
     LONG_PART_BYTES = 1024, /* and of more than MANY_PARTS */
     MANY_PARTS = 8,
     MAX_PARTS = 64,
     SHORTEST_K = 16,         /* k up to which other kernels of halves take less time */
     SHORTEST_SINGLE_K = 32,  /* the same of TF32, which the kernels of float32 take */
+    SHORT_K = 128,           /* the same of few elements of B */
+    SPLIT_K = 1024,          /* k from which on kernels of float32 split few odd columns into enough parts */
     LONG_K = 8192,           /* k from which on a tile that is not split takes longer than to read A again */
-    LONG_SINGLE_K = 1024,    /* the same of TF32 */
     SMALL_WEIGHTS = 1 << 14, /* elements of B up to which A is read again for each tile of columns */
     SMALL_COLUMNS = 128,
     ODD_WEIGHTS = 1 << 15, /* the same if the rungs copy an operand */
     ODD_SINGLE_COLUMNS = 256,
-    ODD_SINGLE_WEIGHTS = 1 << 19,
-    STEP_K = 64,             /* elements along k of a step of halves in the order of k */
-    RESIDENT = 2 * 132,      /* blocks of the reference device */
-    ODD_STEPS = 32,          /* steps of a multiprocessor up to which copies take longer */
-    SMALL_DOUBLES = 1 << 24, /* multiply-adds up to which copies of float64 take longer, */
-    LEAST_DOUBLES = 1 << 16, /* and tiles of t5 */
-    SMALL_SINGLES = 1 << 24, /* multiply-adds up to which tiles of m10 take longer */
-    LEAST_RESULTS = 1 << 11, /* elements of C up to which a short k of float32 takes no longer than in m10 */
+    ODD_SINGLE_WEIGHTS = 1 << 16,
+    STEP_K = 64,            /* elements along k of a step of halves in the order of k */
+    RESIDENT = 2 * 132,     /* blocks of the reference device */
+    STEPS = 10,             /* steps of a block up to which copies take longer, */
+    STEPS_OF_WAVES = 4,     /* and of several blocks, one after the other */
+    LEAST_DOUBLES = 1 << 16 /* multiply-adds up to which tiles of t5 take longer */
 };
 
 /* Returns whether lines of this many elements are no multiples of 16 bytes, so that TMA needs copies. */
@@ -47,47 +46,67 @@ static bool is_split_half(const gr_matmul *self) {
     return is_odd(self, n) || is_odd(self, k) ? n <= WIDE || n * k <= ODD_WEIGHTS : n <= WIDE && k >= LONG_K;
 }
 
-/* Returns whether t3 or t5 copies an operand. */
-static bool needs_copy(const gr_matmul *self) {
+/* The operands that t3 or t5 copies. */
+typedef struct copies {
+    bool a, b;
+} copies;
+
+static copies find_copies(const gr_matmul *self) {
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
-    return !gr_matmul_tma_supports(&self->a, self->k, item_bytes) ||
-           !(gr_matmul_tma_supports(&self->b, self->n, item_bytes) || gr_matmul_tma_supports_k_major(self));
+    gr_matmul_view a = self->a, b = self->b;
+    if (self->m == 1) /* the stride of a single row does not matter */
+        a.row = VECTOR_BYTES;
+    if (self->k == 1)
+        b.row = VECTOR_BYTES;
+    return (copies){!gr_matmul_tma_supports(&a, self->k, item_bytes),
+                    !gr_matmul_tma_supports(&b, self->n, item_bytes) &&
+                        !gr_matmul_tma_supports_k_major(self)};
+}
+
+/* Returns how many blocks of `columns` columns a multiprocessor has one after the other. */
+static uint64_t count_waves(const gr_matmul *self, uint64_t columns, uint64_t parts) {
+    return gr_ceil_div(gr_ceil_div(self->m, GR_MATMUL_SMALL_ROWS) * gr_ceil_div(self->n, columns) * parts *
+                           gr_matmul_stack_count(self->stack),
+                       RESIDENT);
 }
 
 /* Other halves are added up as t3 does: wgmma and mma.sync have the same bits (H100, H200). */
 static bool is_small_half(const gr_matmul *self) {
-    const uint64_t tiles = gr_ceil_div(self->m, GR_MATMUL_SMALL_ROWS) * gr_ceil_div(self->n, WIDE) *
-                           gr_matmul_stack_count(self->stack);
-    return is_split_half(self) ||
-           (needs_copy(self) && gr_ceil_div(tiles, RESIDENT) * gr_ceil_div(self->k, STEP_K) <= ODD_STEPS);
+    if (is_split_half(self))
+        return true;
+    const copies of = find_copies(self);
+    const uint64_t waves = count_waves(self, WIDE, 1), steps = gr_ceil_div(self->k, STEP_K);
+    return (of.a || of.b) && waves * steps <= (waves == 1 ? STEPS : STEPS_OF_WAVES);
 }
 
 /* Few columns or a short k, in TF32. */
 static bool is_small_tf32(const gr_matmul *self) {
     const uint64_t n = self->n, k = self->k;
-    if (n <= NARROW || (n <= SMALL_COLUMNS && n * k <= SMALL_WEIGHTS))
-        return true;
-    return is_odd(self, k) ? n <= ODD_SINGLE_COLUMNS && n * k <= ODD_SINGLE_WEIGHTS
-                           : n <= WIDE && k >= LONG_SINGLE_K;
+    return (n <= NARROW && k <= SHORT_K) ||
+           (is_odd(self, k) && (n <= WIDE || (n <= ODD_SINGLE_COLUMNS && n * k <= ODD_SINGLE_WEIGHTS)));
 }
 
-/* float64 with a short k or little to do, or with few rows, few columns or more that t5 needs copies for. */
+/* float64 with little to do, or whose copies for t5 take longer than the product. */
 static bool is_small_double(const gr_matmul *self) {
-    const uint64_t m = self->m, n = self->n, k = self->k, all = m * n * k;
-    return k < SHORTEST_K || all <= LEAST_DOUBLES ||
-           (needs_copy(self) && (gr_min(gr_min(m, n), k) <= WIDE || all <= SMALL_DOUBLES));
+    const uint64_t m = self->m, n = self->n, k = self->k;
+    const uint64_t waves = count_waves(self, NARROW, gr_matmul_double_parts(self));
+    if (waves == 1 && (k < SHORTEST_K || m * n * k <= LEAST_DOUBLES))
+        return true;
+    const copies of = find_copies(self);
+    const uint64_t copied = (of.a ? m * k : 0) + (of.b ? k * n : 0);
+    return copied > 0 && (waves == 1 || 2 * copied > m * k + k * n + m * n);
 }
 
-/* float32 that m10 reads by elements, with few rows, few columns or little to do. */
+/* float32 of few rows that m10 reads by elements. */
 static bool is_small_single(const gr_matmul *self) {
     enum { EACH = VECTOR_BYTES / sizeof(float), FEW = 4 * GR_MATMUL_FEW_ROWS };
     const uint64_t m = self->m, n = self->n, k = self->k;
     const bool by_rows = self->b.column == 1 && self->b.row % EACH == 0,
-               by_columns = m < FEW && self->b.row == 1 && self->b.column % EACH == 0 && k % EACH == 0;
-    const bool by_vectors = n >= WIDE && n % EACH == 0 && k >= GR_MATMUL_TILE_K && self->b.aligned &&
-                            (by_rows || by_columns) && (m < FEW || self->a.column == 1);
-    return !by_vectors && (k >= SHORTEST_K || m * n <= LEAST_RESULTS) &&
-           (gr_min(m, n) <= WIDE || m * n * k <= SMALL_SINGLES);
+               by_columns = self->b.row == 1 && self->b.column % EACH == 0 && k % EACH == 0;
+    const bool by_vectors =
+        n >= WIDE && n % EACH == 0 && k >= GR_MATMUL_TILE_K && self->b.aligned && (by_rows || by_columns);
+    return !by_vectors && ((m < FEW && (n <= NARROW || (k >= SHORTEST_K && k <= WIDE))) ||
+                           (m <= WIDE && n <= NARROW && k <= WIDE));
 }
 
 bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) {
@@ -109,8 +128,11 @@ bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) 
 }
 
 bool gr_matmul_prefers_ieee(const gr_matmul *self) {
-    return self->dtype == GR_DTYPE_f32 && self->precision == GR_PRECISION_TF32 && self->variant == NULL &&
-           self->k <= SHORTEST_SINGLE_K;
+    const uint64_t n = self->n, k = self->k;
+    if (self->dtype != GR_DTYPE_f32 || self->precision != GR_PRECISION_TF32 || self->variant != NULL)
+        return false;
+    return k <= SHORTEST_SINGLE_K || (n > NARROW && k <= SHORT_K && n * k <= SMALL_WEIGHTS) ||
+           (n <= WIDE && k >= LONG_K) || (n <= NARROW && k >= SPLIT_K && is_odd(self, k));
 }
 
 bool gr_matmul_is_shortest(const gr_matmul *self) {
@@ -136,7 +158,7 @@ static uint64_t count_parts(const gr_matmul *self) {
         return 1;
     const uint64_t bytes = self->k * gr_dtypes[self->dtype].item_bytes;
     const uint64_t parts = gr_max(gr_min(bytes / PART_BYTES, MANY_PARTS), bytes / LONG_PART_BYTES);
-    return gr_max(1, gr_min(parts, MAX_PARTS));
+    return bytes <= LONG_PART_BYTES ? 1 : gr_min(parts, MAX_PARTS);
 }
 
 void gr_matmul_small(const gr_matmul *self, gr_matmul_job job) {

@@ -205,10 +205,10 @@ static uint64_t count_waves(const gr_matmul *self, uint32_t rows, uint32_t colum
    ADD_SLICES elements along k. Many waves of halves wait for L2, which small tiles read more of: 3000 x 3000
    x 3000 takes 191 us in 9 waves of them (H200). */
 static double cost(const gr_matmul *self, const small_tile *of, uint32_t slices) {
-    enum { ADD_SLICES = 50, FEW_WAVES = 2 };
+    enum { ADD_SLICES = 50, FEW_WAVES = 5 };
     double waves = (double)count_waves(self, of->rows, of->columns, slices);
     if (of->item_bytes == sizeof(uint16_t) && waves > FEW_WAVES)
-        waves = FEW_WAVES + 1.7 * (waves - FEW_WAVES);
+        waves = FEW_WAVES + 2.2 * (waves - FEW_WAVES);
     return waves * of->percent / slices + of->start + (slices > 1 ? 100.0 * ADD_SLICES / (double)self->k : 0);
 }
 

@@ -77,17 +77,16 @@ def launched(shape, dtype, b_by_columns=False, precision=None):
     return kernel_profiles(launches, "", 0)
 
 
-@pytest.mark.parametrize("shape", [(40, 20, 1100), (9, 49, 5000), (50, 127, 30), (3, 64, 2050), (5, 100, 60)])
+@pytest.mark.parametrize("shape", [(40, 20, 702), (9, 49, 5001), (50, 127, 135), (3, 64, 2050), (5, 100, 163)])
 @pytest.mark.parametrize("b_by_columns", [False, True])
 @pytest.mark.parametrize(("dtype", "precision"), [(np.float16, None), (np.float32, "tf32")])
 def test_one_launch_without_races(shape, b_by_columns, dtype, precision):
-    shape = (*shape[:2], max(shape[2], 33))  # the least k of TF32
     (kernel,) = launched(shape, dtype, b_by_columns, precision)
     assert kernel.name == f"matmul_small_{32 if shape[1] <= 32 else 64}_{precision or 'f16'}"
     assert kernel.races == ()
 
 
-@pytest.mark.parametrize("shape", [(9, 2, 1), (40, 7, 300), (3, 70, 500), (70, 90, 33)])
+@pytest.mark.parametrize("shape", [(9, 2, 1), (20, 7, 300), (3, 70, 60)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_plain_products_have_one_launch_without_races(shape, dtype):
     (kernel,) = launched(shape, dtype, True)
@@ -95,32 +94,16 @@ def test_plain_products_have_one_launch_without_races(shape, dtype):
     assert kernel.races == ()
 
 
-@pytest.mark.parametrize(("dtype", "ladder"), [(np.float64, "t5_"), (np.float32, "m10_")])
-@pytest.mark.parametrize("k", [13, 613])
-def test_the_bits_are_those_of_the_ladder(dtype, ladder, k, device):
-    """The rungs take aligned matrices of some size, in the same order of k."""
+@pytest.mark.parametrize(("dtype", "n", "ladder"), [(np.float64, 68, "t5_"), (np.float32, 28, "m10_")])
+def test_the_bits_are_those_of_the_ladder(dtype, n, ladder, device):
+    """The rungs take many rows, in the same order of k."""
     rng = np.random.default_rng(3)
-    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((80, k), (k, 68)))
-    if k > 16:
-        assert all(x.name.startswith((ladder, "matmul_pack")) for x in launched((80, 68, k + 3), dtype))
-    (small,) = launched((7, 68, k), dtype, True)
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((80, 614), (614, n)))
+    assert all(x.name.startswith(ladder) for x in launched((80, n, 614), dtype))
+    (small,) = launched((7, n, 614), dtype, True)
     assert small.name.startswith("matmul_small_")
     by_columns = gpureduce.matmul(a[:7], np.asfortranarray(b), device=device)
     assert np.array_equal(by_columns, gpureduce.matmul(a, b, device=device)[:7])
-
-
-@pytest.mark.parametrize(
-    "shape", [(40, 200, 512), (300, 512, 64), (9, 200, 800)]
-)  # whole tiles; B is too large to read A again for each of its tiles
-def test_larger_products_have_the_tiles_of_the_ladder(shape):
-    assert all(kernel.name.startswith(("t3", "matmul_pack")) for kernel in launched(shape, np.float16))
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_the_shortest_k(dtype):
-    """Kernels of plain arithmetic take it: no tensor core, no copy, and no rounding to TF32."""
-    (kernel,) = launched((50, 40, 3), dtype, True)
-    assert kernel.name == ("matmul_f16" if dtype == np.float16 else "matmul_small_64_f32")
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
