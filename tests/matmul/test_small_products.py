@@ -77,7 +77,9 @@ def launched(shape, dtype, b_by_columns=False, precision=None):
     return kernel_profiles(launches, "", 0)
 
 
-@pytest.mark.parametrize("shape", [(40, 20, 702), (9, 49, 5001), (50, 127, 135), (3, 64, 2050), (5, 100, 163)])
+@pytest.mark.parametrize(
+    "shape", [(40, 20, 702), (9, 49, 5001), (50, 127, 135), (3, 64, 2050), (5, 100, 163)]
+)
 @pytest.mark.parametrize("b_by_columns", [False, True])
 @pytest.mark.parametrize(("dtype", "precision"), [(np.float16, None), (np.float32, "tf32")])
 def test_one_launch_without_races(shape, b_by_columns, dtype, precision):
