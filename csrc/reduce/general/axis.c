@@ -3,7 +3,6 @@
    blocks share a result. */
 #include "reduce/general/dims.h"
 #include "reduce/general/layout.h"
-#include "reduce/general/pieces/params.h"
 
 /* Thresholds measured on an H200: benchmarks/results/axis_h200.json. */
 enum {
@@ -21,7 +20,6 @@ enum {
     LONG_RUN_BYTES = 256,      /* if a result has several runs of at least this many bytes */
     SHORT_RUNS = 1 << 24,      /* total bytes from which threads of several runs get half of THREAD_BYTES */
     PART_BYTES = 256,          /* bytes per thread of a part below which pass 2 does not pay */
-    MAX_OWN_PIECES = 8,        /* pieces up to which one block of `pieces` takes all of a result */
     MIN_ACROSS = 8,            /* min. neighbouring slots: narrower parts of rows read slower */
     MIN_SECTOR_SLOTS = 2,      /* min. neighbouring slots if threads would be idle: a sector */
     MAX_UNALIGNED_ACROSS = 64, /* slots of an unaligned batch that one block combines */
@@ -294,44 +292,6 @@ static bool plan_rows(const gr_layout *layout, gr_general_launch *launch) {
     return set_launch(launch, "rows", blocks, parts);
 }
 
-/* ---- pieces ---- */
-
-/* Threads of `last`, or States of `pieces`, that combine the pieces of a result. */
-static uint32_t along_pieces(uint64_t pieces) {
-    return power_of_two_from(gr_ceil_div(pieces, GR_LAST_IN_FLIGHT), GR_PIECE_SLOTS);
-}
-
-/* The order of the elements follows from their number alone: see pieces.cuh. */
-static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
-    gr_general_params *p = &launch->params;
-    const uint64_t item = layout->item_bytes, bytes = p->count * item;
-    if (!layout->has_pieces || p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)item ||
-        bytes < MIN_GAPPED_RUN_BYTES)
-        return false;
-    const uint64_t pieces = gr_ceil_div(bytes, GR_PIECE_BYTES);
-    const uint32_t lanes =
-        power_of_two_from(gr_ceil_div(bytes, GR_PIECE_VECTORS * GR_VECTOR_BYTES), GR_GENERAL_THREADS);
-    const uint64_t groups = gr_ceil_div(p->results, GR_GENERAL_THREADS / lanes);
-    launch->resident_blocks = resident(GR_PIECES_OCCUPANCY);
-    launch->has_pieces = pieces > MAX_OWN_PIECES && groups < launch->resident_blocks;
-    const uint64_t units = launch->has_pieces ? groups * pieces : groups;
-    const uint64_t turns = gr_ceil_div(units, launch->resident_blocks);
-    p->rows = (gr_rows){.run = p->count,
-                        .segment = GR_PIECE_BYTES / item,
-                        .segments = pieces,
-                        .pieces = pieces,
-                        .lanes = lanes};
-    p->threads_along = along_pieces(pieces);
-    bool aligned = layout->origin % GR_VECTOR_BYTES == 0;
-    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
-        aligned = aligned && (p->keep.extent[d] == 1 || p->keep.stride[d] % GR_VECTOR_BYTES == 0);
-    p->flags |= aligned ? 0 : GR_UNALIGNED_ROWS;
-    const bool fits =
-        set_launch(launch, "pieces", gr_ceil_div(units, turns), launch->has_pieces ? pieces : 1);
-    launch->grid_y = 1; /* a block takes several pieces */
-    return fits;
-}
-
 /* ---- columns ---- */
 
 /* Splits the threads of a block between neighbouring slots, rows of a slot, and batches. `min_across`: min.
@@ -509,8 +469,7 @@ static bool plan_one(const gr_layout *layout, gr_general_launch *launch) {
         return plan_rows(layout, launch) || plan_any(layout, launch);
     const bool all = side_by_side && !layout->only_axis;
     if ((all && (plan_map(layout, launch) || plan_tiles(layout, launch))) ||
-        (side_by_side &&
-         (plan_pieces(layout, launch) || plan_rows(layout, launch) || plan_columns(layout, launch)))) {
+        (side_by_side && (plan_rows(layout, launch) || plan_columns(layout, launch)))) {
         launch->writes_states = scattered;
         return true;
     }
@@ -525,13 +484,12 @@ bool gr_axis_plan(const gr_layout *layout, gr_general_launch *launch) {
     return true;
 }
 
-bool gr_last_plan(gr_general_launch *launch, bool of_pieces) {
+bool gr_last_plan(gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     /* Enough threads per result to load all States at once, but at least four neighbouring results. */
     const uint32_t side_by_side = power_of_two_from(p->results, 4);
-    const uint32_t along = of_pieces ? along_pieces(p->count)
-                                     : power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT),
-                                                         GR_GENERAL_THREADS / side_by_side);
+    const uint32_t along =
+        power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     p->threads_along = along;
     p->flags |= GR_TRIGGER_EARLY;

@@ -36,7 +36,6 @@ typedef struct gr_layout {
     bool keeps_elements; /* A thread of `rows` keeps the elements of an iteration in registers, which lowers
                             occupancy. */
     bool fixed_order; /* Threads of `tiles` take elements in an order that depends on their number alone. */
-    bool has_pieces;  /* The operator has the kernel `pieces`. */
     unsigned state_bytes; /* bytes of a State whose registers lower occupancy; else 0 */
 } gr_layout;
 
@@ -47,7 +46,6 @@ static inline uint64_t gr_magnitude(int64_t stride) {
 typedef struct gr_general_launch {
     const char *kernel; /* the middle of the kernel's name: "rows", "columns", ...; see axis.c */
     uint32_t grid_x, grid_y;
-    bool has_pieces; /* The launch writes States of pieces, which pass 2 combines in a fixed order. */
     uint64_t resident_blocks; /* blocks that the reference device holds at once */
     bool writes_states; /* The launch writes States for pass 2, as its kernel cannot write to a scattered
                            output. */
@@ -62,6 +60,6 @@ typedef struct gr_general_launch {
 bool gr_axis_plan(const gr_layout *layout, gr_general_launch *launch);
 
 /* Plans pass 2, which combines `params.count` rows of States into results. */
-bool gr_last_plan(gr_general_launch *launch, bool of_pieces);
+bool gr_last_plan(gr_general_launch *launch);
 
 #endif

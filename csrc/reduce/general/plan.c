@@ -191,7 +191,7 @@ static bool plan_last(const gr_layout *layout, gr_general_plan *plan, const gr_g
         return false;
     if (shared->count > 0 || p->multiplicity > 1 || !is_contiguous_output(&p->output_layout))
         p->flags = GR_SCATTERED_OUTPUT;
-    return gr_last_plan(last, plan->launches[0].has_pieces);
+    return gr_last_plan(last);
 }
 
 /* Whether the elements of one result, and of the second vector, are contiguous. A mask is for other kernels.

@@ -14,21 +14,15 @@ template <> constexpr unsigned rows_occupancy<NanMean<gr_bf16>, gr_bf16> = 4;
 template <> constexpr unsigned rows_occupancy<NanMean<float>, float> = 4;
 template <> constexpr unsigned rows_occupancy<NanMean<double>, double> = 4;
 
-#define GR_PIECES_f16 GR_PIECES_2
-#define GR_PIECES_bf16 GR_PIECES_2
-#define GR_PIECES_f32 GR_PIECES_4
-#define GR_PIECES_f64 GR_PIECES_8
-#define GR_PIECES_c64 GR_PIECES_8
-#define GR_PIECES_c128 GR_PIECES_16
 #define GR_SUMS(dtype, In)                                                                                   \
     GR_TAKES_ROWS(nansum, NanSum, dtype, In)                                                                 \
-    GR_TAKES_ROWS(nanmean, NanMean, dtype, In)                                                               \
-    GR_PIECES_##dtype(nansum, NanSum, dtype, In) GR_PIECES_##dtype(nanmean, NanMean, dtype, In)
+    GR_TAKES_ROWS(nanmean, NanMean, dtype, In)
 #define GR_REAL_ROW(dtype, In)                                                                               \
     GR_SUMS(dtype, In)                                                                                       \
     GR_TAKES_ROWS(nanprod, NanProd, dtype, In)                                                               \
-    GR_PIECES_##dtype(nanprod, NanProd, dtype, In) GR_TAKES_ROWS(nanmin, NanMin, dtype, In)                  \
-        GR_TAKES_ROWS(nanmax, NanMax, dtype, In) GR_TAKES_ROWS(extremes, Extremes, dtype, In)
+    GR_TAKES_ROWS(nanmin, NanMin, dtype, In)                                                                 \
+    GR_TAKES_ROWS(nanmax, NanMax, dtype, In)                                                                 \
+    GR_TAKES_ROWS(extremes, Extremes, dtype, In)
 #define GR_COMPLEX_ROW(dtype, In)                                                                            \
     GR_SUMS(dtype, In)                                                                                       \
     GR_TAKES_AXIS(nanprod, NanProd, dtype, In)                                                               \

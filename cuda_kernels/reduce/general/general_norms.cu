@@ -8,17 +8,12 @@
 template <> constexpr unsigned columns_occupancy<RootNorm<double>, double> = 4;
 template <> constexpr unsigned rows_occupancy<RootNorm<double>, double> = 4;
 
-#define GR_PIECES_f16 GR_PIECES_2
-#define GR_PIECES_bf16 GR_PIECES_2
-#define GR_PIECES_f32 GR_PIECES_4
-#define GR_PIECES_f64 GR_PIECES_8
 #define GR_ANY(dtype, In) GR_AXIS(anynorm, AnyNorm<In>, dtype, FromPower<In>)
 #define GR_REAL_ROW(dtype, In)                                                                               \
     GR_ANY(dtype, In)                                                                                        \
     GR_TAKES_ROWS(sumnorm, SumNorm, dtype, In)                                                               \
     GR_TAKES_ROWS(rootnorm, RootNorm, dtype, In)                                                             \
     GR_TAKES_ROWS(logsumexp, LogSumExp, dtype, In)                                                           \
-    GR_PIECES_##dtype(sumnorm, SumNorm, dtype, In) GR_PIECES_##dtype(rootnorm, RootNorm, dtype, In)          \
-        GR_PIECES_##dtype(logsumexp, LogSumExp, dtype, In) GR_TAKES_AXIS(softmax, Softmax, dtype, In)
+    GR_TAKES_AXIS(softmax, Softmax, dtype, In)
 #define GR_COMPLEX_ROW GR_ANY
 #include "reduce/floats.cuh"
