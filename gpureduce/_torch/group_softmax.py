@@ -26,8 +26,8 @@ def _number_of_groups(labels: torch.Tensor, num_groups: Any) -> Any:
 
 def _exponentials(
     name: str, a: Any, labels: Any, num_groups: Any, axis: Any
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return which rows are in a group, elements less their maximum, and the sums of their exponentials.
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return which rows are in a group, elements less their maximum, exponentials of these, and their sums.
 
     All are broadcast along `axis` as the elements are. Rows that are in no group have the elements 0, and
     the sum 1.
@@ -46,8 +46,9 @@ def _exponentials(
     wide = a.to(torch.float32) if a.dtype in _HALVES else a
     largest = operators.group_reduce(wide.detach(), labels, "max", groups, axis)
     less = torch.where(inside, wide, 0) - operators.gather_rows(largest, labels, axis)
-    sums = operators.group_reduce(torch.exp(less), labels, "sum", groups, axis)
-    return inside, less, torch.where(inside, operators.gather_rows(sums, labels, axis), 1)
+    powers = torch.exp(less)
+    sums = operators.group_reduce(powers, labels, "sum", groups, axis)
+    return inside, less, powers, torch.where(inside, operators.gather_rows(sums, labels, axis), 1)
 
 
 def group_softmax(
@@ -84,8 +85,8 @@ def group_softmax(
     >>> gpureduce.torch.group_softmax(scores, targets)
     tensor([0.5000, 0.5000, 1.0000])
     """
-    inside, less, sums = _exponentials("group_softmax", a, labels, num_groups, axis)
-    return torch.where(inside, torch.exp(less) / sums, 0).to(a.dtype)
+    inside, _, powers, sums = _exponentials("group_softmax", a, labels, num_groups, axis)
+    return torch.where(inside, powers / sums, 0).to(a.dtype)
 
 
 def group_log_softmax(
@@ -110,5 +111,5 @@ def group_log_softmax(
     >>> gpureduce.torch.group_log_softmax(scores, targets)
     tensor([    0., -1000.,     0.])
     """
-    inside, less, sums = _exponentials("group_log_softmax", a, labels, num_groups, axis)
+    inside, less, _, sums = _exponentials("group_log_softmax", a, labels, num_groups, axis)
     return torch.where(inside, less - torch.log(sums), -torch.inf).to(a.dtype)

@@ -221,6 +221,9 @@ def gather_rows(a: torch.Tensor, labels: torch.Tensor, axis: int = 0) -> torch.T
     axis = axis_of_rows(a, axis)
     if a.shape[axis] == 0:
         return out.zero_()
+    if a.ndim == 1:  # -1 and the number of groups are both the place of a zero after the groups
+        padded = torch.cat((a.detach(), a.new_zeros(1)))
+        return padded[labels.to(torch.int64).clamp(-1, len(a))]
     safe = labels.clamp(0, a.shape[axis] - 1)
     rows = a.detach().index_select(axis, safe)
     return torch.where((labels == safe).view(_along(axis, a.ndim)), rows, 0)
