@@ -347,27 +347,28 @@ static void plan_interpolation(planner *self, uint32_t out) {
                &quantiles, sizeof quantiles);
     GR_KERNEL_NAME(step->kernel.entry, "order_between");
     gr_program_relocate(self->program, offsetof(gr_order_quantiles, in), self->at.out);
-    if (of->valid_middle)
+    if (of->valid_middle || of->valid_quantile)
         gr_program_relocate(self->program, offsetof(gr_order_quantiles, counts), self->at.ranks);
     gr_program_relocate(self->program, offsetof(gr_order_quantiles, out), out);
 }
 
 /* Counts the valid elements of each line, from which the selection computes its ranks. */
-static void plan_valid_middle(planner *self) {
+static void plan_valid(planner *self) {
     planner counting = *self;
     counting.at.out =
         gr_program_buffer(self->program, GR_BUFFER_TEMPORARY, (size_t)self->params.lines * sizeof(uint64_t));
     plan_count_valid(&counting);
     self->at.ranks = counting.at.out;
-    self->params.flags |= GR_ORDER_VALID_MIDDLE;
 }
 
 static void plan_select(planner *self) {
     const gr_order_request *of = self->of;
     gr_order_params *params = &self->params;
     const uint32_t out = self->at.out;
-    if (of->valid_middle) {
-        plan_valid_middle(self);
+    if (of->valid_middle || of->valid_quantile) {
+        plan_valid(self);
+        params->flags |= of->valid_middle ? GR_ORDER_VALID_MIDDLE : GR_ORDER_VALID_QUANTILE;
+        params->q = of->quantiles->weight[0];
     } else if (of->inline_ranks != NULL) {
         params->flags |= GR_ORDER_INLINE_RANKS;
         for (uint64_t i = 0; i < of->ranks; ++i)

@@ -26,6 +26,8 @@ typedef struct gr_order_request {
     bool ranks_per_line; /* each line has its own ranks */
     bool valid_middle;   /* the two ranks of a line are those in the middle of its elements that are not NaN;
                             no others are given, and `quantiles` has one result */
+    bool valid_quantile; /* the same of the ranks around the quantile quantiles->weight[0], by linear
+                            interpolation */
     bool nans;           /* the results of a line with a NaN are NaN */
     const gr_order_quantiles
         *quantiles; /* interpolation between the selected elements; NULL: they are the results */
@@ -37,6 +39,15 @@ typedef struct gr_order_request {
 #define GR_ORDER_MIDDLE_OF_VALID(dtype)                                                                      \
     ((gr_order_quantiles){                                                                                   \
         .ranks = 2, .results = 1, .mean = GR_ORDER_MIDPOINT, .to = (uint32_t)(dtype), .upper = {1}})
+
+/* The result of `valid_quantile`, for a quantile from 0 to 1. */
+#define GR_ORDER_QUANTILE_OF_VALID(q, dtype)                                                                 \
+    ((gr_order_quantiles){.ranks = 2,                                                                        \
+                          .results = 1,                                                                      \
+                          .mean = GR_ORDER_LINEAR,                                                           \
+                          .to = (uint32_t)(dtype),                                                           \
+                          .upper = {1},                                                                      \
+                          .weight = {(q)}})
 
 bool gr_order_takes(gr_dtype dtype);
 

@@ -22,21 +22,22 @@ enum {
 };
 
 enum {
-    GR_ORDER_SIGNED = 1,           /* Keys are signed integers. */
-    GR_ORDER_DESCENDING = 2,       /* The order is descending. */
-    GR_ORDER_EQUAL_ZEROS = 4,      /* -0 and +0 have one key. */
-    GR_ORDER_PROPAGATE_NAN = 8,    /* All results of a line with a NaN are NaN. */
-    GR_ORDER_RANKS_PER_LINE = 16,  /* Each line has its own ranks. */
-    GR_ORDER_FIRST_DIGIT = 32,     /* First digit: all elements are candidates. */
-    GR_ORDER_LAST_DIGIT = 64,      /* Last digit: the elements of the ranks are known. */
-    GR_ORDER_IN_SHARED = 128,      /* Lines are held in shared memory. */
-    GR_ORDER_TOPK = 256,           /* Gather the elements up to the one rank. */
-    GR_ORDER_COUNT_PARTS = 512,    /* Count elements below and equal to a key, per part. */
-    GR_ORDER_COUNT_VALID = 1024,   /* Count elements that are not NaN, per line. */
-    GR_ORDER_INLINE_RANKS = 2048,  /* Ranks are in `inline_ranks`. */
-    GR_ORDER_BOOL = 4096,          /* Elements are booleans. */
-    GR_ORDER_SORTED_OUTPUT = 8192, /* A warp writes the gathered elements in order. */
-    GR_ORDER_VALID_MIDDLE = 16384, /* A line's ranks are the two in the middle of its valid elements. */
+    GR_ORDER_SIGNED = 1,             /* Keys are signed integers. */
+    GR_ORDER_DESCENDING = 2,         /* The order is descending. */
+    GR_ORDER_EQUAL_ZEROS = 4,        /* -0 and +0 have one key. */
+    GR_ORDER_PROPAGATE_NAN = 8,      /* All results of a line with a NaN are NaN. */
+    GR_ORDER_RANKS_PER_LINE = 16,    /* Each line has its own ranks. */
+    GR_ORDER_FIRST_DIGIT = 32,       /* First digit: all elements are candidates. */
+    GR_ORDER_LAST_DIGIT = 64,        /* Last digit: the elements of the ranks are known. */
+    GR_ORDER_IN_SHARED = 128,        /* Lines are held in shared memory. */
+    GR_ORDER_TOPK = 256,             /* Gather the elements up to the one rank. */
+    GR_ORDER_COUNT_PARTS = 512,      /* Count elements below and equal to a key, per part. */
+    GR_ORDER_COUNT_VALID = 1024,     /* Count elements that are not NaN, per line. */
+    GR_ORDER_INLINE_RANKS = 2048,    /* Ranks are in `inline_ranks`. */
+    GR_ORDER_BOOL = 4096,            /* Elements are booleans. */
+    GR_ORDER_SORTED_OUTPUT = 8192,   /* A warp writes the gathered elements in order. */
+    GR_ORDER_VALID_MIDDLE = 16384,   /* A line's ranks are the two in the middle of its valid elements. */
+    GR_ORDER_VALID_QUANTILE = 32768, /* A line's ranks are the two around the quantile `q` of them. */
 };
 
 /* State of the selection of one rank: the digits of its key so far, and its rank among the elements that
@@ -51,7 +52,7 @@ typedef struct gr_order_params {
     uint64_t in;
     uint64_t out;     /* address of elements: per line one for each rank, or the first `k` */
     uint64_t indices; /* address of the int64 indices of those elements in their line */
-    uint64_t ranks;   /* address of ascending int64 ranks; with GR_ORDER_VALID_MIDDLE, of the number of valid
+    uint64_t ranks;   /* address of ascending int64 ranks; with GR_ORDER_VALID_*, of the number of valid
                          elements of each line */
     uint64_t states;  /* address of one gr_order_state per line and rank */
     uint64_t bins;    /* address of digit histograms, per line, chunk of ranks and group */
@@ -62,6 +63,7 @@ typedef struct gr_order_params {
     uint64_t parts, part;       /* parts per line, and elements per part */
     uint64_t k;
     uint64_t infinity; /* bit pattern of infinity, or 0 for integers */
+    double q;          /* of GR_ORDER_VALID_QUANTILE, from 0 to 1 */
     uint32_t flags;
     uint32_t shift, bits; /* position and bits of the digit; a block that selects all digits uses `bits` for
                              all but the last; small lines: 2^bits threads of a warp share a line */
@@ -94,7 +96,8 @@ typedef struct gr_order_quantiles {
     uint64_t in; /* address of `ranks` elements per line */
     uint64_t out;
     uint64_t counts; /* address of the number of valid elements of each line: if it is odd, the midpoint is
-                        the lower one; 0: the ends tell */
+                        the lower one, and weights follow from it and the quantile weight[0]; 0: the ends
+                        and weights tell */
     uint64_t lines, ranks, results;
     uint32_t from, to; /* rows of dtypes.def */
     uint32_t mean;

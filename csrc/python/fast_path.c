@@ -324,6 +324,8 @@ static const struct {
     {"nanmedian", py_fast_quantiles, PY_NANMEDIAN},
     {"quantile", py_fast_quantiles, PY_QUANTILE},
     {"percentile", py_fast_quantiles, PY_PERCENTILE},
+    {"nanquantile", py_fast_quantiles, PY_NANQUANTILE},
+    {"nanpercentile", py_fast_quantiles, PY_NANPERCENTILE},
     {"topk", py_fast_topk, PY_TOPK},
     {"sort", py_fast_topk, PY_SORT},
     {"argsort", py_fast_topk, PY_ARGSORT},

@@ -162,23 +162,33 @@ PyObject *py_order_select(PyObject *module, PyObject *args) {
     return result;
 }
 
-PyObject *py_order_valid_middle(PyObject *module, PyObject *args) {
-    PyObject *a, *destination, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OO", &a, &destination))
+/* The median of the elements of each line that are not NaN or, with a number `q` from 0 to 1, their quantile:
+   in float64, or with `weak` in the dtype of the elements. */
+PyObject *py_order_valid(PyObject *module, PyObject *args) {
+    PyObject *a, *q, *destination, *result = NULL;
+    int weak;
+    if (!PyArg_ParseTuple(args, "OOpO", &a, &q, &weak, &destination))
+        return NULL;
+    const double quantile = q == Py_None ? 0 : PyFloat_AsDouble(q);
+    if (PyErr_Occurred())
         return NULL;
     order_call self = {.order = {.task = GR_ORDER_TASK_SELECT}};
     py_job_init(&self.job, PyModule_GetState(module));
     if (parse_elements(&self, a) == 0) {
         gr_order_request *order = &self.order;
-        const gr_dtype dtype = order->dtype;
-        self.quantiles = GR_ORDER_MIDDLE_OF_VALID(dtype);
+        const gr_dtype to = q == Py_None || weak ? order->dtype : GR_DTYPE_f64;
+        self.quantiles =
+            q == Py_None ? GR_ORDER_MIDDLE_OF_VALID(to) : GR_ORDER_QUANTILE_OF_VALID(quantile, to);
+        order->valid_middle = q == Py_None;
+        order->valid_quantile = q != Py_None;
         order->ranks = self.quantiles.ranks;
-        order->valid_middle = true;
         order->quantiles = &self.quantiles;
-        self.job.dtype = dtype;
+        self.job.dtype = to;
         self.job.ndim = 1;
-        if (gr_dtypes[dtype].kind != GR_KIND_REAL)
+        if (gr_dtypes[order->dtype].kind != GR_KIND_REAL)
             PyErr_SetString(PyExc_TypeError, "a: expected real floating-point numbers");
+        else if (!(quantile >= 0 && quantile <= 1))
+            PyErr_SetString(PyExc_ValueError, "q: expected 0 to 1");
         else if (parse_destination(&self, destination) == 0)
             result = py_job_run(&self.job, work, &self);
     }

@@ -196,6 +196,20 @@ static int parse_lines(quantiles_call *self, PyObject *axis, bool keepdims) {
 
 /* ---- ranks and weights ---- */
 
+static bool takes_q(py_quantiles which) {
+    return which != PY_MEDIAN && which != PY_NANMEDIAN;
+}
+
+static bool is_percentile(py_quantiles which) {
+    return which == PY_PERCENTILE || which == PY_NANPERCENTILE;
+}
+
+/* Whether NaNs are left out, of a dtype that has them. */
+static bool leaves_out_nan(const quantiles_call *self, py_quantiles which) {
+    return which != PY_MEDIAN && which != PY_QUANTILE && which != PY_PERCENTILE &&
+           gr_dtypes[self->order.dtype].kind == GR_KIND_REAL;
+}
+
 /* The index of a rank among the ranks that are selected, which it joins if it is new. Ranks are appended in
    any order. */
 static uint8_t index_of(quantiles_call *self, uint64_t rank) {
@@ -234,11 +248,26 @@ static void select_valid_middle_on_device(quantiles_call *self) {
     order->quantiles = &self->quantiles;
 }
 
+/* Plans the selection of other ranks in each line around one quantile, which only kernels find. */
+static int select_valid_quantile(quantiles_call *self) {
+    gr_order_request *order = &self->order;
+    if (!self->job.on_device || !self->job.inputs[0].on_device || self->count > 1 ||
+        (order->dtype != GR_DTYPE_f32 && order->dtype != GR_DTYPE_f64))
+        return 0;
+    self->quantiles = GR_ORDER_QUANTILE_OF_VALID(self->q[0], self->job.dtype);
+    order->ranks = self->quantiles.ranks;
+    order->valid_quantile = true;
+    order->quantiles = &self->quantiles;
+    return 1;
+}
+
 /* Plans the selection of other ranks in each line, if NaNs are to be left out. 1: planned; 0: fall back to
    Python; -1 with an exception set. */
-static int select_valid_middle(quantiles_call *self) {
+static int select_valid(quantiles_call *self, py_quantiles which) {
     gr_order_request *order = &self->order;
     const gr_dtype dtype = order->dtype;
+    if (takes_q(which))
+        return select_valid_quantile(self);
     const size_t of_line = MIDDLE * (sizeof *self->line_ranks + gr_dtypes[dtype].item_bytes);
     if (self->job.on_device && self->job.inputs[0].on_device) {
         select_valid_middle_on_device(self);
@@ -341,15 +370,11 @@ static bool lines_have_nans(const quantiles_call *self) {
 
 /* ---- the call ---- */
 
-static bool takes_q(py_quantiles which) {
-    return which == PY_QUANTILE || which == PY_PERCENTILE;
-}
-
 /* Plans what is selected and interpolated. 1: planned; 0: fall back to Python; -1 with an exception set. */
 static int select_ranks(quantiles_call *self, py_quantiles which) {
     const bool is_real = gr_dtypes[self->order.dtype].kind == GR_KIND_REAL;
-    if (which == PY_NANMEDIAN && is_real) { /* its ranks depend on where the results are: see below */
-        self->job.dtype = self->order.dtype;
+    if (leaves_out_nan(self, which)) { /* ranks depend on where the results are: see select_valid */
+        self->job.dtype = !takes_q(which) || self->weak ? self->order.dtype : GR_DTYPE_f64;
         return 1;
     }
     if (!takes_q(which))
@@ -374,7 +399,7 @@ static int parse_arguments(quantiles_call *self, const py_arguments arguments, p
     self->count = 1;
     self->q_ndim = 0;
     if (!has_default_options(arguments) || !py_parse_bool(arguments[PY_NAME_keepdims], false, &keepdims) ||
-        (takes_q(which) && !parse_q(self, arguments[PY_NAME_q], which == PY_QUANTILE ? 1.0 : 100.0)))
+        (takes_q(which) && !parse_q(self, arguments[PY_NAME_q], is_percentile(which) ? 100.0 : 1.0)))
         return 0;
     int parsed = py_operand_from_object(job->state, arguments[PY_NAME_a], job->conversion, GR_SCOPE_GENERAL,
                                         "a", &job->inputs[0]);
@@ -392,8 +417,8 @@ static int parse_arguments(quantiles_call *self, const py_arguments arguments, p
     parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
     if (parsed > 0)
         parsed = py_job_parse_out_and_stream(job, arguments, source->on_device && !py_is_none(axis));
-    if (parsed > 0 && which == PY_NANMEDIAN && gr_dtypes[self->order.dtype].kind == GR_KIND_REAL)
-        parsed = select_valid_middle(self);
+    if (parsed > 0 && leaves_out_nan(self, which))
+        parsed = select_valid(self, which);
     job->check_nonfinite = self->order.nans;
     const bool may_repeat = self->order.nans || self->line_ranks != NULL;
     return parsed > 0 && (py_job_out_overlaps(job) || (may_repeat && job->out != NULL && !job->on_device))

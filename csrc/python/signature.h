@@ -35,7 +35,14 @@ PyObject *py_fast_moments(const py_signature *self, const py_arguments arguments
 PyObject *py_fast_matmul(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_conv2d(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_quantiles. */
-typedef enum py_quantiles { PY_MEDIAN, PY_NANMEDIAN, PY_QUANTILE, PY_PERCENTILE } py_quantiles;
+typedef enum py_quantiles {
+    PY_MEDIAN,
+    PY_NANMEDIAN,
+    PY_QUANTILE,
+    PY_PERCENTILE,
+    PY_NANQUANTILE,
+    PY_NANPERCENTILE,
+} py_quantiles;
 PyObject *py_fast_quantiles(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_topk. */
 typedef enum py_sort { PY_TOPK, PY_SORT, PY_ARGSORT } py_sort;

@@ -218,6 +218,7 @@ def quantile(
     return _quantile(a, _quantiles(q, 1), type(q), axis, out, method, keepdims, weights, options, False)
 
 
+@fast_path_named(floating.ignore_nonfinite)
 def nanquantile(
     a: AnyArray,
     q: AnyArray,
@@ -248,6 +249,11 @@ def nanquantile(
     ------
     TypeError, ValueError, DeviceError
         As for `quantile`.
+
+    Notes
+    -----
+    The host does not synchronize if the elements are float32 or float64, the method is ``"linear"`` and the
+    result stays on the device. A slice of NaNs then has no RuntimeWarning.
 
     Examples
     --------
@@ -305,6 +311,7 @@ def percentile(
     return _quantile(a, _quantiles(q, 100), type(q), axis, out, method, keepdims, weights, options, False)
 
 
+@fast_path_named(floating.ignore_nonfinite)
 def nanpercentile(
     a: AnyArray,
     q: AnyArray,
@@ -472,6 +479,10 @@ def _quantile(
             _warn_of_nans()
         return output.store(quantiles)
     if leave_out and lines.has_nans:
+        if output.on_device and method == "linear":
+            on_device = lines.quantiles_of_valid(flat, weak, output)
+            if on_device is not None:
+                return on_device
         at = interpolation(method, _counts(lines), flat[:, None])
         return output.store(np.ascontiguousarray(_at(lines, at, weak, False)))
     if output.on_device:

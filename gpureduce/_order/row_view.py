@@ -149,7 +149,23 @@ class RowView:
             return None
         strides = (self.dtype.itemsize,)
         out = (output.view._pointer, (self.count,), strides, dtype_name(self.dtype))
-        _core.order_valid_middle(self.handle, (out, *self._place[1:]))
+        _core.order_valid(self.handle, None, False, (out, *self._place[1:]))
+        return output.store(None)
+
+    def quantiles_of_valid(self, q: np.ndarray, weak: bool, output: OutputSpec) -> Any:
+        """Write quantiles of each line's elements that are not NaN into the output on the device.
+
+        They are interpolated linearly. None where kernels do not make them.
+        """
+        to, name = output.dtype, dtype_name(self.dtype)
+        if output.view is None or name not in ("float32", "float64") or q.dtype != np.float64:
+            return None
+        if to != (self.dtype if weak else np.float64):
+            return None
+        row = self.count * to.itemsize
+        for i, each in enumerate(q.tolist()):
+            out = (output.view._pointer + i * row, (self.count,), (to.itemsize,), dtype_name(to))
+            _core.order_valid(self.handle, each, weak, (out, *self._place[1:]))
         return output.store(None)
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:

@@ -87,14 +87,14 @@ def core_call(
     `dtypes` maps dtypes of the core's results to those of tensors. `recorded` is called, with the same
     arguments, if autograd has to record the call; it may return NotImplemented. The function returns
     NotImplemented, before any work, for calls that need the operator. Without guards the caller knows that
-    the state is plain. `report` makes the result of values and indices.
+    the state is plain, and records the call itself. `report` makes the result of values and indices.
     """
     if _guards is None or not torch.cuda.is_available():
         return None
     rules = (
         (torch.Tensor, torch.nn.Parameter),
         *(_guards if guarded else ((), ((), ()))),
-        _records,
+        _records if guarded else bool,  # bool() is False
         recorded,
         dict(dtypes),
     )
@@ -117,7 +117,10 @@ def direct(operator: Function, core: Function | None) -> Function:
 
 
 class Recording(NamedTuple):
-    """How autograd records an operator: the function that it applies, and defaults of its parameters."""
+    """How autograd records an operator with a known result: by a function of the inputs and the result.
+
+    The result is an item of a list, as a tensor would be one of the node's inputs.
+    """
 
     parameters: tuple[str, ...]
     apply: Callable[..., Any]
@@ -148,7 +151,7 @@ def _recorder(plain: Function, recording: Recording, parameters: tuple[str, ...]
         else:
             given = dict(zip(parameters, args, strict=False)) | options
             inputs = tuple([given.get(name, value) for name, value in zip(names, defaults, strict=True)])
-        outputs = apply(*inputs, lambda *_: result)
+        outputs = apply(*inputs, [result])
         return type(result)(*outputs) if isinstance(outputs, tuple) else outputs
 
     return recorded

@@ -17,9 +17,9 @@ _axes_of = functools.lru_cache(axes_of)
 
 def _keep(ctx: Any, inputs: tuple) -> torch.Tensor:
     """Save what every gradient of a reduction needs; return the input."""
-    a, axis, keepdims = inputs
-    axes = axes_of(axis, a.ndim) if isinstance(axis, list) else _axes_of(axis, a.ndim)
-    ctx.shape, ctx.axes, ctx.kept = a.shape, axes, keepdims
+    a, axis, ctx.kept = inputs
+    ctx.shape = shape = a.shape
+    ctx.axes = _axes_of(axis, len(shape)) if type(axis) is not list else axes_of(axis, len(shape))
     return a
 
 

@@ -118,6 +118,21 @@ def _forward_mode(gradient: Gradient) -> Callable:
     return jvp
 
 
+def _noting(name: str, gradient: Gradient) -> type[Any]:
+    """Return the function by which autograd notes a result that a call without autograd has made."""
+
+    def forward(ctx, *inputs):
+        *inputs, (output,) = inputs
+        gradient.keep(ctx, inputs, output)
+        return output
+
+    members = {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(lambda ctx, *grads: (*gradient.of(ctx, *grads), None)),
+    }
+    return type(f"gpureduce_{name}", (torch.autograd.function._SingleLevelFunction,), members)
+
+
 def _differentiable(
     operator: Any, gradient: Gradient, kernels: dict[str, Callable]
 ) -> tuple[Callable, type[Any]]:
@@ -248,7 +263,7 @@ def define(
         _library.impl(name, first, "Autograd", with_keyset=True)
         if core is None or core.is_prefix:
             names = tuple([part.split("=")[0].split()[-1] for part in parameters.split(", ")])
-            recordings[name] = Recording(names, noting.apply, gradient.defaults)
+            recordings[name] = Recording(names, _noting(name, gradient).apply, gradient.defaults)
     else:
         recordings[name] = None
     return operator if core is None else _direct(operator, core, cuda, gradient, noting)

@@ -296,6 +296,8 @@ def test_streams_and_graphs():
         lambda a: gpureduce.nanmedian(a, axis=0),
         lambda a: gpureduce.moments(a, axis=1)[1:],
         lambda a: gpureduce.moments(a, axis=0, nan_policy="omit", bias=False)[1:],
+        lambda a: gpureduce.nanquantile(a, 0.3, axis=1),
+        lambda a: gpureduce.nanpercentile(a, [5, 40.0, 100.0], axis=0),
         lambda a: gpureduce.nancumsum(a, 1),
         lambda a: gpureduce.nancumprod(a[:, ::2], 0),
         lambda a: gpureduce.reduceat(a, [0, 7, 50], axis=1),

@@ -119,6 +119,20 @@ def test_state_is_the_exact_sum_of_squares(dtype, kind, device):
     assert digits_of(state) == exact_state([a.numpy() for a in on_device])
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("binades", [12, 13, 14, 16, 17, 18])
+def test_few_small_elements_among_large_ones_lose_no_bit(dtype, binades, device):
+    """Squares of elements whose exponents are near are added to each other before they meet the window."""
+    rng = np.random.default_rng(binades)
+    least, bits = {"float16": (2.0**-14, 11), "bfloat16": (2.0**-40, 8)}[dtype]
+    small = rng.integers(0, 32, 20_000) == 0
+    odd = rng.integers(2 ** (bits - 2), 2 ** (bits - 1), small.size) * 2 + 1
+    significands = np.where(small, odd, 2**bits - 1) / 2 ** (bits - 1)
+    a = (significands * np.where(small, least, least * 2.0**binades)).astype(dtype_of(dtype))
+    on_device = (gpureduce.to_device(a, device),)
+    assert digits_of(_core.multi(on_device, "squares", blocks=1)) == exact_state([a])
+
+
 @every_dtype
 def test_full_windows_and_bins_are_emptied_in_time(dtype, device):
     """One block takes all elements: each thread more than a window, and than a bin, has capacity for."""

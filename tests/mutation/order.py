@@ -22,6 +22,14 @@ MUTANTS = (
         "(p.length - 1 + i) / 2;",
         order("stay_on_the_device"),
     ),
+    Mutant(
+        "the quantile of valid elements is that of all",
+        KEYS,
+        "given_rank",
+        "last = count - (count > 0);",
+        "last = p.length - (count > 0);",
+        order("quantiles_without_nans"),
+    ),
     # Keys
     Mutant(
         "negative numbers descend",

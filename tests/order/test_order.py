@@ -660,6 +660,39 @@ def test_nothing_is_warned_of_on_the_way(device):
 
 
 @pytest.mark.core
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("lines", "length"), [(1, 1), (4, 5), (7, 31), (3, 100), (5, 300), (2, 9000), (1, 40_000)]
+)
+def test_quantiles_without_nans_stay_on_the_device(dtype, lines, length, device):
+    """The device computes ranks from the numbers of elements that are not NaN, with the bits of the host."""
+    rng = np.random.default_rng([lines, length])
+    array = (rng.standard_normal((lines, length)) * 10.0 ** rng.integers(-9, 10, (lines, length))).astype(
+        dtype
+    )
+    array[rng.random(array.shape) < 0.3] = np.nan
+    if lines > 2:
+        array[0] = np.nan
+        array[1] = np.where(np.isnan(array[1]), np.inf, array[1])
+    there = gpureduce.to_device(array, device)
+    few = length > 1000
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for q in (
+            (0.25,)
+            if few
+            else (0.0, 0.25, 0.5, 0.7, 1.0, np.float64(0.3), [0.9, 0.1, 0.5], np.linspace(0, 1, 9))
+        ):
+            for axis in (1,) if few else (1, 0, None):
+                want = gpureduce.nanquantile(array, q, axis=axis, device=device)
+                got = gpureduce.nanquantile(there, q, axis=axis, as_device=True)
+                assert got.dtype == want.dtype
+                np.testing.assert_array_equal(got.numpy(), want)
+    core = _core.fast_path("nanpercentile", ("a", "q", "axis"), (), None)
+    assert core(there, 25.0, 1) is not NotImplemented
+    assert core(there, [25.0, 50.0], 1) is core(there, 101.0, 1) is NotImplemented
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(
     ("lines", "length"), [(1, 1), (7, 4), (5, 33), (9, 100), (6, 129), (3, 9000), (1, 40000)]

@@ -125,6 +125,10 @@ inline __device__ uint64_t given_rank(const gr_order_params &p, uint64_t line, u
         const uint64_t count = reinterpret_cast<const uint64_t *>(p.ranks)[line];
         return count == 0 ? 0 : (count - 1 + i) / 2;
     }
+    if (p.flags & GR_ORDER_VALID_QUANTILE) {
+        const uint64_t count = reinterpret_cast<const uint64_t *>(p.ranks)[line], last = count - (count > 0);
+        return min(uint64_t(double(last) * p.q) + i, last);
+    }
     uint64_t rank = 0;
     if (p.flags & GR_ORDER_INLINE_RANKS) {
 #pragma unroll

@@ -30,6 +30,14 @@ struct Ends {
                 rest = p.rest[j];
             }
     }
+
+    // Places the quantile `weight` among the valid elements of a line. NumPy counts the last one as the one
+    // before the first, which its weight then follows.
+    __device__ void place(uint64_t count) {
+        const double last = double(count - (count > 0)), position = last * weight;
+        weight = position - (position >= last ? -1.0 : floor(position));
+        rest = 1.0 - weight;
+    }
 };
 
 // upper - lower: of integers as a double, since a difference of two of them need not fit their dtype.
@@ -65,10 +73,12 @@ template <class T> __device__ void order_mean(const gr_order_quantiles &p) {
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < p.lines * p.results; i += step) {
         const uint64_t result = i / p.lines;
-        const Ends ends(p, result);
+        Ends ends(p, result);
         const uint64_t number = i - result * p.lines;
         const uint64_t *counts = reinterpret_cast<const uint64_t *>(p.counts);
         const bool alone = counts != nullptr ? counts[number] % 2 == 1 : ends.lower == ends.upper;
+        if (counts != nullptr && p.mean == GR_ORDER_LINEAR)
+            ends.place(counts[number]);
         const T *line = reinterpret_cast<const T *>(p.in) + number * p.ranks;
         const T lower = line[ends.lower], upper = line[ends.upper];
         if (p.mean == GR_ORDER_LOWER)
