@@ -99,7 +99,7 @@ def _index_added(input: Any, dim: Any, index: Any, source: Any) -> Any:
     sums = _core_groups(source, index, "sum", shape[dim], dim)
     if sums is NotImplemented or sums.dtype is not dtype or sums.shape != shape:
         return NotImplemented
-    return torch.add(input, sums) if sums.get_device() == input.get_device() else NotImplemented
+    return sums.add_(input) if sums.get_device() == input.get_device() else NotImplemented
 
 
 def _segments_reduced(data: Any, reduce: Any, offsets: Any, axis: Any) -> Any:
