@@ -80,13 +80,13 @@ static int take_rows(bins_call *self, const py_arguments arguments) {
                              !gr_dtype_is_complex(elements->dtype);
 }
 
-/* Parses the number of bins. False: fall back to Python. */
-static bool parse_size(PyObject *value, uint64_t *out) {
+/* Parses the number of bins of integers. False: fall back to Python. */
+static bool parse_size(PyObject *value, uint64_t rows, uint64_t *out) {
+    enum { MAX_EMPTY_BINS = 1 << 24 }; /* with more, Python checks the memory */
     int overflow = 0;
-    const long long size =
-        value != NULL && PyLong_CheckExact(value) ? PyLong_AsLongLongAndOverflow(value, &overflow) : 0;
+    const long long size = PyLong_CheckExact(value) ? PyLong_AsLongLongAndOverflow(value, &overflow) : 0;
     *out = (uint64_t)size;
-    return overflow == 0 && size > 0 && size < UINT32_MAX;
+    return overflow == 0 && size > 0 && *out <= rows + MAX_EMPTY_BINS && *out < UINT32_MAX;
 }
 
 /* 1: parsed; 0: fall back to Python; -1 with an exception set. */
@@ -94,11 +94,13 @@ static int parse_arguments(bins_call *self, const py_arguments arguments) {
     py_job *job = &self->job;
     const py_operand *labels = &job->inputs[LABELS], *elements = &job->inputs[ELEMENTS];
     uint64_t size;
-    if (arguments[PY_NAME_minlength] != NULL || !parse_size(arguments[PY_NAME_size], &size))
+    if (arguments[PY_NAME_minlength] != NULL || arguments[PY_NAME_size] == NULL)
         return 0;
     int parsed = take_rows(self, arguments);
     if (parsed <= 0)
         return parsed;
+    if (!parse_size(arguments[PY_NAME_size], labels->extent[0], &size))
+        return 0;
     self->groups = (gr_groups){
         .op = GR_OP_sum,
         .dtype = elements->dtype,

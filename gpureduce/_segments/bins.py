@@ -10,7 +10,7 @@ import numpy as np
 from gpureduce._arrays.operand import Operand, as_operand, as_operand_like
 from gpureduce._device.devices import Device
 from gpureduce._reduce import engine
-from gpureduce._reduce.fast_path import fast_path_named
+from gpureduce._reduce.fast_path import core_callable, fast_path_named
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Stream
 
+_count = core_callable("bincount", "x weights", "size device stream as_device", lambda *_: None)
 _FLOAT64 = np.dtype(np.float64)
 
 
@@ -99,6 +100,10 @@ def bincount(
         counted = (numbers.handle >= 0) & (numbers.handle < bins)
         labels = np.where(counted, numbers.handle, 0).astype(np.int64)
         numbers = replace(numbers, handle=np.where(counted, labels, -1), dtype=labels.dtype, numpy_dtype=None)
+    if numbers.view is not None:
+        result = _count(x, weights, size=bins, device=device, stream=stream, as_device=as_device)
+        if result is not NotImplemented:
+            return result
     elements = ones_like(numbers) if weights is None else _weights(weights, numbers)
     name = "size" if size is not None else "x" if bins == most + 1 else "minlength"
     cut = Labels(numbers, bins) if numbers.view is not None else cut_by_host(numbers, bins, elements)
