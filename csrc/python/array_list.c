@@ -105,8 +105,8 @@ static int add_similar(builder *self, size_t i, PyObject *object, const py_borro
     py_array_list *list = self->list;
     dl_tensor tensor;
     uint64_t count;
-    if (i == 0 || self->from->signs_matter || list->kind != GR_DEVICE_CUDA ||
-        list->index != borrowing->device || list->stream != borrowing->stream)
+    if (i == 0 || list->kind != GR_DEVICE_CUDA || list->index != borrowing->device ||
+        list->stream != borrowing->stream)
         return 0;
     const int borrowed = py_tensor_borrow_similar(object, borrowing, &tensor);
     if (borrowed <= 0 || !is_in_order(&tensor, &count))
@@ -116,6 +116,12 @@ static int add_similar(builder *self, size_t i, PyObject *object, const py_borro
             return 0;
         self->similar = tensor.dtype;
     }
+    const int lazy =
+        self->from->signs_matter
+            ? py_tensor_has_lazy_sign(self->state, object, gr_dtype_is_complex(self->similar_dtype))
+            : 0;
+    if (lazy != 0)
+        return lazy < 0 ? -1 : 0;
     add_dtype(list, i, self->similar_dtype);
     if (count > 0)
         add_row(self, i, self->similar_dtype, (uintptr_t)tensor.data + tensor.byte_offset,
