@@ -371,6 +371,27 @@ def test_kernels_have_no_races(name, n, groups, label_name, op, first):
         assert kernels[0].name == first and all(kernel.races == () for kernel in kernels)
 
 
+@pytest.mark.parametrize(("groups", "label_name"), [(100, "int64"), (3000, "int64"), (9000, "int16")])
+def test_sums_take_at_most_three_times_the_instructions_of_a_stable_sort(groups, label_name):
+    """The time on the simulator is nearly in proportion."""
+    rng, n = np.random.default_rng(groups), 20_000
+    a, labels = rng.standard_normal(n).astype(np.float32), rng.integers(0, groups, n).astype(label_name)
+    got, kernels = launched(a, labels, groups)
+
+    def by_sorting(device):
+        order = _core.label_order(labels, groups, (None, device, 0, 0))
+        more = {"permuted_rows": n, "ddof": 0, "destination": (None, device, 0, 0)}
+        return _core.segments(a=a, op="sum", axis=0, offsets=order, **more)
+
+    sorted_sums, launches, problem = observe(by_sorting, False)
+    assert problem is None and same(got, sorted_sums)
+    of_groups, of_sort = (
+        sum(kernel.totals.warp_instructions for kernel in each)
+        for each in (kernels, kernel_profiles(launches, "", 0))
+    )
+    assert of_groups <= 3 * of_sort
+
+
 # ---- many rows ----
 
 
