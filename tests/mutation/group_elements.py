@@ -5,6 +5,7 @@ from mutants import Mutant
 MASK = "cuda_kernels/segments/auto/label_mask.cu"
 WEIGHTS = "cuda_kernels/groups/auto/group_weights.cu"
 STATES = "cuda_kernels/groups/auto/group_states.cu"
+SQUARES, SUMS = "gpureduce/_segments/group_squares.py", "gpureduce/_segments/exact_groups.py"
 QUANTILE = "cuda_kernels/groups/auto/group_quantile.cu"
 
 
@@ -15,6 +16,7 @@ def tests_of(name, words):
 MASKED = tests_of("segments/test_masked", "groups_and_segments or every_dtype")
 WEIGHTED = tests_of("segments/test_weighted", "results or order or special")
 OF_STATES = tests_of("states/test_group_states", "exact or special or every")
+OF_SQUARES = tests_of("states/test_group_states", "squares")
 QUANTILES = tests_of("segments/test_group_quantiles", "results or special or exact")
 
 MUTANTS = (
@@ -96,5 +98,41 @@ MUTANTS = (
         "p.q * double(count - 1)",
         "p.q * double(count)",
         QUANTILES,
+    ),
+    Mutant(
+        "a square has no rounding error",
+        SQUARES,
+        "squares",
+        "np.where(np.isfinite(product), error, 0)",
+        "np.zeros_like(product)",
+        OF_SQUARES,
+    ),
+    Mutant(
+        "an infinite square has an error",
+        SQUARES,
+        "squares",
+        "np.where(np.isfinite(product), error, 0)",
+        "error",
+        OF_SQUARES,
+    ),
+    Mutant(
+        "elements of any exponent have one scale", SQUARES, "", "-480, 500, 0", "-1100, 1100, 0", OF_SQUARES
+    ),
+    Mutant("squares keep the scale of their elements", SQUARES, "_widest", " + digits", "", OF_SQUARES),
+    Mutant(
+        "a sum of -0 alone has had another element",
+        SUMS,
+        "GroupSums",
+        "words[..., -1][zeros & signs.reshape(zeros.shape)] = 0",
+        "pass",
+        tests_of("states/test_group_states", "zeros"),
+    ),
+    Mutant(
+        "the rows of errors have no label",
+        SUMS,
+        "GroupSums",
+        "np.tile(labels, rows.shape[self.axis] // len(labels))",
+        "np.resize(np.append(labels, np.full(len(labels), -1)), rows.shape[self.axis])",
+        OF_SQUARES,
     ),
 )
