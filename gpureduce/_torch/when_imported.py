@@ -10,11 +10,11 @@ from typing import Any
 
 
 class _Loader(abc.Loader):
-    """Loads a module by its own loader, and calls the function."""
+    """Loads a module by its own loader, and calls the finder's function."""
 
-    def __init__(self, loader: abc.Loader, function: Callable[[], Any]) -> None:
+    def __init__(self, loader: abc.Loader, finder: _Finder) -> None:
         self.loader = loader
-        self.function = function
+        self.finder = finder
 
     def create_module(self, spec: machinery.ModuleSpec) -> ModuleType | None:
         return self.loader.create_module(spec)
@@ -24,11 +24,13 @@ class _Loader(abc.Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader
         self.loader.exec_module(module)
-        self.function()
+        if self.finder in sys.meta_path:
+            sys.meta_path.remove(self.finder)
+            self.finder.function()
 
 
 class _Finder(abc.MetaPathFinder):
-    """Finds one module, once."""
+    """Finds one module, until a program has imported it."""
 
     def __init__(self, name: str, function: Callable[[], Any]) -> None:
         self.name = name
@@ -37,11 +39,9 @@ class _Finder(abc.MetaPathFinder):
     def find_spec(self, name: str, path: Any, target: Any = None) -> machinery.ModuleSpec | None:
         if name != self.name:
             return None
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
         spec = machinery.PathFinder.find_spec(name, path)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self.function)
+            spec.loader = _Loader(spec.loader, self)
         return spec
 
 
