@@ -411,6 +411,10 @@ def test_extremes_of_groups_take_the_time_that_the_page_says():
     assert 0.385 < few["gpureduce"] / few["before"] < 0.395
     assert 0.765 < few["gpureduce"] / few["torch"] < 0.775
     assert 1.455 < many["gpureduce"] / many["torch"] < 1.465
+    later = {row["groups"]: row["us"] for row in load("group_softmax_h200.json")["rows"]}
+    saved = {groups: 1 - of["gpureduce"]["median"] / of["before"]["median"] for groups, of in later.items()}
+    assert 0.235 < saved[10**4] < 0.245 and 0.185 < saved[10**6] < 0.195
+    assert 528.5 < later[10**4]["gpureduce"]["median"] < 529.5
 
 
 def test_runs_of_labels_take_the_time_that_the_page_says():
