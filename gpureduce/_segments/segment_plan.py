@@ -287,9 +287,17 @@ def reduce_by(
     destination = (core_out, elements.kind, elements.index, output.stream)
     labels = cut.labels_handle(output)
     if labels is not None:
-        result = _core.groups(
-            a=elements.handle, op=op, axis=axis, labels=labels, num_groups=cut.count, destination=destination
-        )
+        try:
+            result = _core.groups(
+                a=elements.handle,
+                op=op,
+                axis=axis,
+                labels=labels,
+                num_groups=cut.count,
+                destination=destination,
+            )
+        except MemoryError:  # sorted rows have the same results, and need less memory
+            result = NotImplemented
         if result is not NotImplemented:
             return result.reshape(output.kept) if cut.flatten is not None and core_out is None else result
     result = _core.segments(

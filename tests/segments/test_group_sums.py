@@ -495,6 +495,20 @@ def test_results_that_need_more_workspace_are_sorted(device):
     assert _core.groups(num_groups=18_000, **more).shape == (18_000,)
 
 
+def test_rows_are_sorted_where_there_is_no_memory_for_planes(device, monkeypatch):
+    def without_memory(**options):
+        raise MemoryError("no memory for planes")
+
+    monkeypatch.setattr(_core, "groups", without_memory)
+    rng = np.random.default_rng(11)
+    labels = rng.integers(-1, 50, 700)
+    a = wide(rng, labels, np.dtype("float32"))
+    for place in (np.asarray, partial(gpureduce.to_device, device=device)):
+        for op in ("sum", "mean"):
+            got = gpureduce.group_reduce.__wrapped__(place(a), place(labels), op, 50, device=device)
+            check(got, expected(a, labels, 50, op, 0), op)
+
+
 def test_warnings_are_numpys(device):
     """Of results in host memory: a sum that overflows, infinities of both signs, but no partial sum."""
     most, labels = np.finfo(np.float32).max, np.array([1, 0, 1])
