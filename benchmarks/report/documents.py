@@ -12,12 +12,13 @@ from pathlib import Path
 
 from benchmarks.harness.command import find
 from benchmarks.harness.results import load, load_matmul
-from benchmarks.report import conv, coverage, ladder, matmul, readme_charts, row_order, segments
+from benchmarks.report import conv, coverage, drawn, ladder, matmul, readme_charts, row_order, segments
 from benchmarks.report.figures import draw_figures
 from benchmarks.suite import multi_device
 from gpureduce._profiles.palette import DARK, LIGHT
 
 END = "<!-- end -->"
+SEEDS = (1, 2, 3, 4, 5)  # of drawn products
 PALETTES = {"light": LIGHT, "dark": DARK}
 MATMUL, CONV = "docs/benchmarks/matmul.md", "docs/benchmarks/convolution.md"
 CONV_LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
@@ -72,6 +73,9 @@ def tables() -> dict[str, dict[str, str]]:
     for seed in (1, 2, 3):
         table = find("cliffs").table(load(f"cliffs_seed{seed}_h200.json"))
         found["docs/benchmarks/drawn-shapes.md"][f"<!-- cliffs-seed-{seed} -->"] = table
+    found["docs/benchmarks/drawn-shapes.md"]["<!-- cliffs-products -->"] = drawn.products_table(
+        *([load(f"cliffs_products_{when}{seed}_h200.json") for seed in SEEDS] for when in ("seed", "before"))
+    )
     exact = segments.exact_table(load("segments_h100.json"))
     found["docs/benchmarks/scans-and-segments.md"]["<!-- exact-segments -->"] = exact
     found["docs/reference/promises.md"] = {"<!-- row-order -->": row_order.table(load("row_order_h200.json"))}

@@ -1,0 +1,54 @@
+"""The table of drawn matrix products before and after changes of their kernels."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from benchmarks.harness import markdown
+from benchmarks.suite.cliffs import BOUND, worst
+
+MOST = 1.3  # of PyTorch's time
+KINDS = ("float32 ieee", "float32 tf32", "float16 ieee", "bfloat16 ieee", "float64 ieee")
+
+Row = dict[str, Any]
+
+
+def pairs(now: list[dict[str, Any]], before: list[dict[str, Any]]) -> list[tuple[int, Row, Row]]:
+    """Return the seed and the rows of each case, now and before."""
+    found = []
+    for record, other in zip(now, before, strict=True):
+        old = {row["case"]: row for row in other["rows"]}
+        found += [(record["seed"], row, old[row["case"]]) for row in record["rows"]]
+    return found
+
+
+def products_table(now: list[dict[str, Any]], before: list[dict[str, Any]]) -> str:
+    """Return the ratios to PyTorch's time by dtype and precision, and the slowest twenty cases."""
+    all_pairs = pairs(now, before)
+    lines = []
+    for kind in KINDS:
+        ratios = [
+            [rows[i]["of_torch"] for rows in all_pairs if f") {kind}" in rows[1]["case"]] for i in (2, 1)
+        ]
+        lines.append(
+            [
+                kind,
+                str(len(ratios[0])),
+                *(f"{statistics.geometric_mean(each):.2f}" for each in ratios),
+                *(str(sum(ratio > bound for ratio in each)) for bound in (BOUND, MOST) for each in ratios),
+            ]
+        )
+    seeds = ", ".join(str(record["seed"]) for record in now)
+    heads = ["dtype and precision", "cases", "geometric mean before", "now"]
+    heads += [text for bound in (BOUND, MOST) for text in (f"above {bound} before", "now")]
+    parts = [f"Seeds {seeds}: {markdown.source(now[0], 'torch')}: {now[0]['method']}.", ""]
+    parts += [*markdown.table(heads, "lr", lines), ""]
+    place = {id(row): (seed, old) for seed, row, old in all_pairs}
+    slowest = []
+    for row in worst([row for _, row, _ in all_pairs]):
+        seed, old = place[id(row)]
+        times = [f"{each['us']['gpureduce']['median']:.1f}" for each in (old, row)]
+        slowest.append([f"{row['of_torch']:.2f}", *times, row["case"], f"{seed}, {row['number']}"])
+    heads = ["of PyTorch's time", "us before", "us now", "case", "seed and number"]
+    return "\n".join(parts + markdown.table(heads, "rrrll", slowest))
