@@ -1,6 +1,7 @@
 /* Reductions of rows by label that depend neither on the order of the rows nor on the device. Sums and means
    are exact, and correctly rounded: elements are added to integers, which commute, by atomic operations.
-   Extremes are atomic maxima of keys, but for positions, whose first row counts. */
+   Extremes are atomic maxima of keys; of equal elements the first one has the position. Counts and bitwise
+   operators combine keys, too. */
 #ifndef GR_GROUPS_GROUPS_H
 #define GR_GROUPS_GROUPS_H
 

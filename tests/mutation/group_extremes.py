@@ -43,7 +43,7 @@ MUTANTS = (
         "the last of neighbouring rows counts",
         KERNELS,
         "SharedKeys",
-        "key[i] = key[i] > key[i - 1] ? key[i] : key[i - 1];",
+        "key[i] = combination.of(key[i], key[i - 1]);",
         "",
         ANY,
     ),
@@ -67,7 +67,7 @@ MUTANTS = (
     Mutant(
         "the minimum of a group is that of the maximum",
         PLAN,
-        "is_least",
+        "is_flipped",
         "op == GR_OP_nanmin || ",
         "",
         extremes("nanmin or extremes"),

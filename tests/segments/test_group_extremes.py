@@ -1,4 +1,4 @@
-"""Minima, maxima, their positions, any and all of groups: any order of the rows gives the same bits."""
+"""Extremes, positions, counts and bitwise operators of groups: any order of the rows gives the same bits."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ import pytest
 import gpureduce
 from tests.support import exact_reference as reference
 
-VALUES = ("min", "max", "nanmin", "nanmax", "any", "all")
+VALUES = ("min", "max", "nanmin", "nanmax", "any", "all", "count_nonzero")
+BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 POSITIONS = ("argmin", "argmax")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -32,6 +33,10 @@ def empty_result(op, dtype):
     """Return the result of an empty group."""
     if op in ("any", "all"):
         return op == "all"
+    if op in ("count_nonzero", *BITWISE[1:]):
+        return 0
+    if op == "bitwise_and":
+        return True if dtype.kind == "b" else np.invert(dtype.type(0))
     least = op.endswith("min")
     if dtype.kind not in "biu":
         return np.inf if least else -np.inf
@@ -44,6 +49,10 @@ def expected_value(op, rows):
     """Return the result of a group; of equal zeros the least is -0, and the largest 0."""
     if op in ("any", "all"):
         return getattr(np, op)(rows.astype(bool))
+    if op == "count_nonzero":
+        return np.count_nonzero(rows)
+    if op in BITWISE:
+        return getattr(np, op).reduce(rows)
     if rows.dtype.kind in "biu":
         return (np.min if op.endswith("min") else np.max)(rows)
     rows = rows.astype(np.float64)
@@ -66,7 +75,8 @@ def expected(op, a, labels, groups):
     if op in POSITIONS:
         values = a.astype(np.float64) if a.dtype.kind not in "biu" else a
         return np.array([p[getattr(np, op)(values[p])] if len(p) else -1 for p in places])
-    result = np.array([empty_result(op, a.dtype)] * groups).astype(bool if op in ("any", "all") else a.dtype)
+    dtype = {"any": bool, "all": bool, "count_nonzero": np.int64}.get(op, a.dtype)
+    result = np.array([empty_result(op, a.dtype)] * groups).astype(dtype)
     for g, rows in enumerate(places):
         if len(rows):
             result[g] = expected_value(op, a[rows])
@@ -89,7 +99,7 @@ def test_extremes(name, device):
     """Each operator, with labels of 32 and 64 bits, sorted, equal, and out of range."""
     dtype = reference.dtype_of(name) if name in FLOATS else np.dtype(name)
     ops = [op for op in VALUES if dtype.kind not in "biu" or not op.startswith("nan")]
-    ops += POSITIONS
+    ops += POSITIONS if dtype.kind not in "biu" else POSITIONS + BITWISE
     for turn, (n, groups) in enumerate(SHAPES):
         rng = np.random.default_rng([turn, n])
         a = drawn(rng, dtype, n)
@@ -119,7 +129,7 @@ def test_blocks_of_whole_batches(name, device):
         same_bits(got, expected(op, a, labels, 5000), op)
 
 
-@pytest.mark.parametrize("op", ["max", "nanmin", "argmin", "any"])
+@pytest.mark.parametrize("op", ["max", "nanmin", "argmin", "any", "count_nonzero"])
 def test_rows_and_strides(op, device):
     """Any axis, columns, strides, and labels of 8 bits."""
     rng = np.random.default_rng(5)

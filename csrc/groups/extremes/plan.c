@@ -1,5 +1,5 @@
-/* Planner of extremes of groups: atomic maxima of keys in shared memory where the groups fit, else in device
-   memory; then the step that turns keys into results. */
+/* Planner of extremes, counts and bitwise operators of groups: atomic operations on keys in shared memory
+   where the groups fit, else in device memory; then the step that turns keys into results. */
 #include "groups/extremes/plan.h"
 
 #include <stddef.h>
@@ -23,6 +23,10 @@ bool gr_extremes_have(gr_op op) {
     case GR_OP_argmax:
     case GR_OP_any:
     case GR_OP_all:
+    case GR_OP_count_nonzero:
+    case GR_OP_bitwise_and:
+    case GR_OP_bitwise_or:
+    case GR_OP_bitwise_xor:
         return true;
     default:
         return false;
@@ -33,12 +37,30 @@ bool gr_extremes_take(const gr_groups *self) {
     if (!gr_extremes_have(self->op) || self->states || gr_dtype_is_complex(self->dtype) ||
         !gr_op_takes(self->op, self->dtype))
         return false;
+    if (self->op == GR_OP_count_nonzero)
+        return self->length <= UINT32_MAX;
     return !gr_op_is_positional(self->op) ||
            (gr_dtypes[self->dtype].item_bytes <= 4 && self->length < UINT32_MAX);
 }
 
-static bool is_least(gr_op op) {
-    return op == GR_OP_min || op == GR_OP_nanmin || op == GR_OP_argmin || op == GR_OP_all;
+/* Whether the order or the bits of keys are the opposite of those of the elements. */
+static bool is_flipped(gr_op op) {
+    return op == GR_OP_min || op == GR_OP_nanmin || op == GR_OP_argmin || op == GR_OP_all ||
+           op == GR_OP_bitwise_and;
+}
+
+static uint32_t atomic_of(gr_op op) {
+    switch ((int)op) {
+    case GR_OP_bitwise_and: /* or of the complements */
+    case GR_OP_bitwise_or:
+        return GR_EXTREMES_OR;
+    case GR_OP_bitwise_xor:
+        return GR_EXTREMES_XOR;
+    case GR_OP_count_nonzero:
+        return GR_EXTREMES_ADD;
+    default:
+        return GR_EXTREMES_MAX;
+    }
 }
 
 /* The bits of infinity. */
@@ -66,7 +88,9 @@ static gr_extremes_params params_of(const gr_groups *self, const gr_group_params
         .largest_key = all,
         .element_bytes = bytes,
         .result_bytes = (uint32_t)gr_dtypes[gr_op_result(self->op, dtype)].item_bytes,
-        .truth = self->op == GR_OP_any || self->op == GR_OP_all || dtype == GR_DTYPE_b8,
+        .atomic = atomic_of(self->op),
+        .truth = self->op == GR_OP_any || self->op == GR_OP_all || self->op == GR_OP_count_nonzero ||
+                 dtype == GR_DTYPE_b8,
         .positional = gr_op_is_positional(self->op),
     };
     if (gr_dtypes[dtype].kind == GR_KIND_REAL) {
@@ -76,14 +100,14 @@ static gr_extremes_params params_of(const gr_groups *self, const gr_group_params
         params.infinity = infinity_of(dtype);
         params.nan = params.infinity | (params.infinity & (~params.infinity + 1)) >> 1; /* quiet */
         params.nan_key = self->op == GR_OP_nanmin || self->op == GR_OP_nanmax ? 1 : all;
-    } else if (gr_dtype_is_signed_integer(dtype)) {
+    } else if (gr_dtype_is_signed_integer(dtype) && params.atomic == GR_EXTREMES_MAX) {
         params.sign = params.negative = top;
     }
     if (params.truth) {
         params.sign = params.negative = params.nan = 0;
         params.largest_key = 1;
     }
-    params.flip = is_least(self->op) ? params.largest_key : 0;
+    params.flip = is_flipped(self->op) ? params.largest_key : 0;
     return params;
 }
 

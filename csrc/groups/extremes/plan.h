@@ -1,4 +1,5 @@
-/* Plans of extremes of groups: minima, maxima, their rows, any and all. */
+/* Plans of extremes of groups: minima, maxima, their rows, any and all; and of counts and bitwise operators.
+ */
 #ifndef GR_GROUPS_EXTREMES_PLAN_H
 #define GR_GROUPS_EXTREMES_PLAN_H
 

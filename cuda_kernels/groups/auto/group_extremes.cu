@@ -1,5 +1,6 @@
-// Extremes of groups: minima, maxima, their rows, any and all, by atomic maxima of keys. In shared memory a
-// block finds the largest keys of its rows, and then those of all blocks meet in device memory.
+// Extremes of groups: minima, maxima, their rows, any and all, by atomic maxima of keys; counts and bitwise
+// operators by atomic additions and bitwise operations. In shared memory a block combines the keys of its
+// rows, and then those of all blocks meet in device memory.
 #include <type_traits>
 
 #include "common/entry.cuh"
@@ -45,6 +46,38 @@ template <class In, bool Positional> struct Keys {
     }
 };
 
+// How two keys become one.
+template <bool Positional> struct Combination {
+    const unsigned how;
+
+    __device__ Combination(const gr_extremes_params &q) : how(Positional ? GR_EXTREMES_MAX : q.atomic) {
+    }
+    template <class Key> __device__ Key of(Key a, Key b) const {
+        if (Positional || how == GR_EXTREMES_MAX)
+            return a > b ? a : b;
+        return how == GR_EXTREMES_OR ? a | b : how == GR_EXTREMES_XOR ? a ^ b : a + b;
+    }
+    template <class Key> __device__ void add(Key *at, Key key) const {
+        if (Positional || how == GR_EXTREMES_MAX)
+            atomicMax(at, key);
+        else if (how == GR_EXTREMES_OR)
+            atomicOr(at, key);
+        else if (how == GR_EXTREMES_XOR)
+            atomicXor(at, key);
+        else
+            atomicAdd(at, key);
+    }
+    // Whether a key may change what is in memory. Most often it does not: a maximum or a union only grows.
+    template <class Key> __device__ bool may_change(const volatile Key *at, Key key) const {
+        if (key == 0)
+            return false;
+        if (!Positional && how > GR_EXTREMES_OR)
+            return true;
+        const Key now = *at;
+        return of(now, key) != now;
+    }
+};
+
 template <class Key> __device__ Key *keys_of(const gr_extremes_params &q) {
     return reinterpret_cast<Key *>(q.keys);
 }
@@ -56,14 +89,15 @@ template <class In, bool Positional> __device__ void add_elements(const gr_extre
     pdl_as_comments::pdl_launch_dependents();
     pdl_as_comments::pdl_wait();
     const Maker maker(q);
+    const Combination<Positional> combination(q);
     const In *in = reinterpret_cast<const In *>(q.rows.in);
     Key *const keys = keys_of<Key>(q);
     each_element(
         q.rows, [&](int64_t index) { return in[index]; },
         [&](In x, uint64_t result, uint64_t, bool, uint64_t row) {
             const Key key = maker.of(x, row);
-            if (key > *static_cast<volatile Key *>(keys + result)) // most often it is not
-                atomicMax(keys + result, key);
+            if (combination.may_change(keys + result, key))
+                combination.add(keys + result, key);
         });
 }
 
@@ -77,16 +111,17 @@ template <class In, class Label, bool Positional> struct SharedKeys : BlockRows<
     using Key = typename Maker::Key;
     const gr_extremes_params &q;
     const Maker maker;
+    const Combination<Positional> combination;
     Key *const table; // [group]
 
     __device__ SharedKeys(const gr_extremes_params &q)
-        : Base(q.rows, false), q(q), maker(q), table(gr::common::shared_array<Key>()) {
+        : Base(q.rows, false), q(q), maker(q), combination(q), table(gr::common::shared_array<Key>()) {
     }
     __device__ void clear() const {
         for (unsigned group = threadIdx.x; group < p.groups; group += threads)
             table[group] = 0;
     }
-    // Of neighbouring rows of one group, the last one gets the largest key.
+    // Of neighbouring rows of one group, the last one gets the key of all.
     __device__ void add_batch(const Batch &batch, uint64_t first) const {
         unsigned group[each];
         Key key[each];
@@ -101,13 +136,13 @@ template <class In, class Label, bool Positional> struct SharedKeys : BlockRows<
 #pragma unroll
         for (unsigned i = 1; i < each; ++i)
             if (valid[i] && valid[i - 1] && group[i] == group[i - 1]) {
-                key[i] = key[i] > key[i - 1] ? key[i] : key[i - 1];
+                key[i] = combination.of(key[i], key[i - 1]);
                 valid[i - 1] = false;
             }
 #pragma unroll
         for (unsigned i = 0; i < each; ++i)
             if (valid[i])
-                atomicMax(table + group[i], key[i]);
+                combination.add(table + group[i], key[i]);
     }
     // Adds the rows of the block: first those after the last whole batch.
     __device__ void add(const Share &share, Batch batch) const {
@@ -129,7 +164,7 @@ template <class In, class Label, bool Positional> struct SharedKeys : BlockRows<
         for (unsigned i = threadIdx.x; i < groups; i += threads) {
             const unsigned group = i + begin < groups ? i + begin : i + begin - groups;
             if (const Key key = table[group]; key != 0)
-                atomicMax(keys_of<Key>(q) + group, key);
+                combination.add(keys_of<Key>(q) + group, key);
         }
     }
 };
