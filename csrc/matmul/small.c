@@ -26,11 +26,14 @@ enum {
     ODD_WEIGHTS = 1 << 15, /* the same if the rungs copy an operand */
     ODD_SINGLE_COLUMNS = 256,
     ODD_SINGLE_WEIGHTS = 1 << 16,
-    STEP_K = 64,            /* elements along k of a step of halves in the order of k */
-    RESIDENT = 2 * 132,     /* blocks of the reference device */
-    STEPS = 10,             /* steps of a block up to which copies take longer, */
-    STEPS_OF_WAVES = 4,     /* and of several blocks, one after the other */
-    LEAST_DOUBLES = 1 << 16 /* multiply-adds up to which tiles of t5 take longer */
+    STEP_K = 64,             /* elements along k of a step of halves in the order of k */
+    RESIDENT = 2 * 132,      /* blocks of the reference device */
+    STEPS = 10,              /* steps of a block up to which copies take longer, */
+    STEPS_OF_WAVES = 4,      /* and of several blocks, one after the other */
+    LEAST_DOUBLES = 1 << 16, /* multiply-adds up to which tiles of t5 take longer, */
+    MOST_DOUBLES =
+        1 << 26,       /* and, with copies for t5, those of many rows and columns (H200: 501 x 501 x 501 */
+    MANY_DOUBLES = 128 /* takes 27.2 us, and 20.3 with copies) */
 };
 
 /* Returns whether lines of this many elements are no multiples of 16 bytes, so that TMA needs copies. */
@@ -94,10 +97,13 @@ static bool is_small_double(const gr_matmul *self) {
         return true;
     const copies of = find_copies(self);
     const uint64_t copied = (of.a ? m * k : 0) + (of.b ? k * n : 0);
-    return copied > 0 && (waves == 1 || 2 * copied > m * k + k * n + m * n);
+    const bool is_light = m <= MANY_DOUBLES || n <= MANY_DOUBLES || m * n * k <= MOST_DOUBLES;
+    return copied > 0 && ((waves == 1 && is_light) || 2 * copied > m * k + k * n + m * n);
 }
 
-/* float32 of few rows that m10 reads by elements. */
+/* float32 of few rows that m10 reads by elements, except of a long k, which m10 splits between more blocks,
+   and of more columns than one wave of blocks (H200: 31 x 2 x 16383 takes 24.5 us and 17.7 by m10, 1 x 48407
+   x 29 13.4 and 6.7). */
 static bool is_small_single(const gr_matmul *self) {
     enum { EACH = VECTOR_BYTES / sizeof(float), FEW = 4 * GR_MATMUL_FEW_ROWS };
     const uint64_t m = self->m, n = self->n, k = self->k;
@@ -105,7 +111,8 @@ static bool is_small_single(const gr_matmul *self) {
                by_columns = self->b.row == 1 && self->b.column % EACH == 0 && k % EACH == 0;
     const bool by_vectors =
         n >= WIDE && n % EACH == 0 && k >= GR_MATMUL_TILE_K && self->b.aligned && (by_rows || by_columns);
-    return !by_vectors && ((m < FEW && (n <= NARROW || (k >= SHORTEST_K && k <= WIDE))) ||
+    const bool is_short = k >= SHORTEST_K && k <= WIDE && count_waves(self, NARROW, 1) == 1;
+    return !by_vectors && ((m < FEW && ((n <= NARROW && k < LONG_K) || is_short)) ||
                            (m <= WIDE && n <= NARROW && k <= WIDE));
 }
 
