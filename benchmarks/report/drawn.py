@@ -28,9 +28,8 @@ def products_table(now: list[dict[str, Any]], before: list[dict[str, Any]]) -> s
     all_pairs = pairs(now, before)
     lines = []
     for kind in KINDS:
-        ratios = [
-            [rows[i]["of_torch"] for rows in all_pairs if f") {kind}" in rows[1]["case"]] for i in (2, 1)
-        ]
+        of_kind = [pair for pair in all_pairs if f") {kind}" in pair[1]["case"]]
+        ratios = [[old["of_torch"] for _, _, old in of_kind], [row["of_torch"] for _, row, _ in of_kind]]
         lines.append(
             [
                 kind,
