@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import inspect
 import io
+import itertools
 import json
 import math
 import re
@@ -561,14 +562,14 @@ def test_pictures_of_the_documents(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(figures, "save", look)
-        for dark in (False, True):
-            figures.draw_tiles(tmp_path / "tiles.svg", dark)
-    # Of 1200 by 900; fonts differ.
-    assert len(seen) == 12 and min(min(box.width, box.height) for box in seen) > 200
+        for dark, phone in itertools.product((False, True), (False, True)):
+            figures.draw_tiles(tmp_path / "tiles.svg", dark, phone)
+    # Of 1200 by 950, and 575 by 1100 on phones; fonts differ.
+    assert len(seen) == 24 and min(min(box.width, box.height) for box in seen) > 140
     monkeypatch.setattr(figures, "load_matmul", some_products)
     names = {path.name for path in figures.draw_figures(tmp_path)}
-    assert names == {path.name for path in tmp_path.iterdir()} and len(names) == 6
-    assert {"matmul-tiles-dark.svg", "matmul-roofline-light.svg", "exact-dark.svg"} <= names
+    assert names == {path.name for path in tmp_path.iterdir()} and len(names) == 12
+    assert {"matmul-tiles-dark.svg", "matmul-roofline-phone-light.svg", "exact-dark.svg"} <= names
     roofs = [(tmp_path / f"matmul-roofline-{name}.svg").read_text() for name in ("light", "dark")]
     assert all("m4  2-D tile per thread" in text for text in roofs) and roofs[0] != roofs[1]
     for path in tmp_path.glob("*-dark.svg"):

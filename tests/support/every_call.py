@@ -520,6 +520,9 @@ def scans():
         "group_reduce with weights": functools.partial(
             gpureduce.group_reduce, on_device, np.arange(30) % 4, "mean", weights=on_device
         ),
+        "group_reduce with weights, sorted": functools.partial(
+            gpureduce.group_reduce, on_device, np.arange(30) % 4, "mean", 100_000, weights=on_device
+        ),
         "group_reduce of labels on device": functools.partial(
             gpureduce.group_reduce, on_device, gpureduce.to_device(np.arange(30) % 4 - 1, "sim"), "var", 3
         ),
