@@ -37,7 +37,7 @@ def in_use(device):
     """How many bytes of the device's memory somebody has."""
     if device != "sim":
         pytest.skip("the simulator counts them")
-    gpureduce.free_memory()  # which a test frees, too: tables of labels that others passed are kept until then
+    gpureduce.free_memory()  # as a test does: tables of labels that other tests passed are kept until then
     first = bytes_left()
     return lambda: first - bytes_left()
 
