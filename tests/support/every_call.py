@@ -521,7 +521,12 @@ def scans():
             gpureduce.group_reduce, on_device, np.arange(30) % 4, "mean", weights=on_device
         ),
         "group_reduce with weights, sorted": functools.partial(
-            gpureduce.group_reduce, on_device, np.arange(30) % 4, "mean", 100_000, weights=on_device
+            gpureduce.group_reduce,
+            on_device[:, 0],
+            np.arange(30) % 4,
+            "mean",
+            45_000,
+            weights=on_device[:, 0],
         ),
         "group_reduce of labels on device": functools.partial(
             gpureduce.group_reduce, on_device, gpureduce.to_device(np.arange(30) % 4 - 1, "sim"), "var", 3
