@@ -121,19 +121,26 @@ static void write_element(const matrix *m, unsigned place, u64 value) {
     memcpy(m->line[line_of(m, place)] + position_in_line(m, place) * bytes, &value, bytes);
 }
 
+/* Finds a matrix in memory, and reports the accesses of the whole warp to it. */
+static ptx_status reach(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned registers,
+                        ptx_effect effect, matrix *m) {
+    ptx_status status = ptx_require_whole_warp(w, in, mask);
+    if (status == PTX_OK)
+        status = locate(w, in, registers, m);
+    if (status == PTX_OK && w->block->observer_count)
+        report(w, in, m, registers * ptx_fragment_packed(m->fragment), effect);
+    return status;
+}
+
 static ptx_status load(ptx_warp *w, const ptx_instr *in, uint32_t mask, ptx_fragment_operand operand) {
     const unsigned bytes = in->type ? ptx_type_bytes(in->type) : 4; /* tf32 is no type of registers */
     matrix m = {.fragment = ptx_fragment_find(in, operand, bytes)};
     const unsigned registers = ptx_fragment_registers(m.fragment, in->type == PTX_TYPE_F16);
     const unsigned packed = ptx_fragment_packed(m.fragment);
     bool repeated;
-    ptx_status status = ptx_require_whole_warp(w, in, mask);
-    if (status == PTX_OK)
-        status = locate(w, in, registers, &m);
+    const ptx_status status = reach(w, in, mask, registers, PTX_EFFECT_LOAD, &m);
     if (status != PTX_OK)
         return status;
-    if (w->block->observer_count)
-        report(w, in, &m, registers * packed, PTX_EFFECT_LOAD);
     for (unsigned i = 0; i < PTX_LANES; i++) {
         const unsigned lane = ptx_fragment_lane_place(m.fragment, i);
         for (unsigned r = 0; r < registers; r++) {
@@ -168,13 +175,9 @@ PTX_HANDLER(wmma_store) {
     matrix m = {.fragment = ptx_fragment_find(in, PTX_FRAGMENT_C, bytes)};
     const unsigned registers = ptx_fragment_registers(m.fragment, false);
     const unsigned packed = ptx_fragment_packed(m.fragment);
-    ptx_status status = ptx_require_whole_warp(w, in, mask);
-    if (status == PTX_OK)
-        status = locate(w, in, registers, &m);
+    const ptx_status status = reach(w, in, mask, registers, PTX_EFFECT_STORE, &m);
     if (status != PTX_OK)
         return status;
-    if (w->block->observer_count)
-        report(w, in, &m, registers * packed, PTX_EFFECT_STORE);
     for (unsigned i = 0; i < PTX_LANES; i++) {
         const unsigned lane = ptx_fragment_lane_place(m.fragment, i);
         for (unsigned k = 0; k < registers * packed; k++) {
