@@ -6,8 +6,7 @@ exponential, a sum by `index_add_` and a division.
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from benchmarks.harness import markdown
@@ -55,15 +54,7 @@ class GroupExtremes(Groups):
     summary = "group_reduce max and argmax and group_softmax, compared with PyTorch"
     optional: ClassVar[tuple[str, ...]] = ()
     quick: ClassVar[Mapping[str, Any]] = {"repeats": 3, "cases": 4}
-
-    @classmethod
-    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
-        """Add the options of this benchmark."""
-        parser.add_argument("--cases", type=int, default=len(CASES), help="the first cases of the list")
-
-    def cases(self) -> Iterator[Any]:
-        """Yield the cases."""
-        yield from CASES[: self.options.cases]
+    listed: ClassVar[tuple[Any, ...]] = CASES
 
     def _largest(self, case: Any, values: Any, labels: Any) -> Any:
         torch = self.torch

@@ -82,15 +82,16 @@ class Groups(Benchmark):
     optional: ClassVar[tuple[str, ...]] = ("cupy", "torch_scatter", "jax")
     repeats = 7
     quick: ClassVar[Mapping[str, Any]] = {"repeats": 3, "cases": 8}
+    listed: ClassVar[tuple[Any, ...]] = CASES
 
     @classmethod
     def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
         """Add the options of this benchmark."""
-        parser.add_argument("--cases", type=int, default=len(CASES), help="the first cases of the list")
+        parser.add_argument("--cases", type=int, default=len(cls.listed), help="the first cases of the list")
 
-    def cases(self) -> Iterator[Case]:
+    def cases(self) -> Iterator[Any]:
         """Yield the cases."""
-        yield from CASES[: self.options.cases]
+        yield from self.listed[: self.options.cases]
 
     def _labels(self, case: Case) -> Any:
         torch = self.torch
