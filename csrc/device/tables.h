@@ -1,5 +1,6 @@
-/* Small tables in device memory, which kernels read beside the elements: descriptions of lists of arrays,
-   offsets of segments. The last few are kept: a call with the same table as an earlier one copies nothing. */
+/* Small tables in device memory, which kernels read in addition to the elements: descriptions of lists of
+   arrays, offsets of segments. The last few are kept: a call with the same table as an earlier one copies
+   nothing. */
 #ifndef GR_DEVICE_TABLES_H
 #define GR_DEVICE_TABLES_H
 

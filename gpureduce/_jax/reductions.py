@@ -23,7 +23,7 @@ jnp = jax.numpy
 _POSITIONS = ("argmax", "argmin")
 _WIDE = ("sum", "prod")
 # Operators whose results of shards of equal length are merged. Variances are not: the means of the shards,
-# rounded to their dtype, would lose a small variance beside a large mean.
+# rounded to their dtype, would lose a variance that is small compared with the mean.
 _MERGED = ("sum", "mean", "max", "min", "logsumexp", *_POSITIONS)
 
 

@@ -29,7 +29,7 @@ struct ptx_heap {
 
 /* Both need the lock. Returns the address of memory, 0 if no gap is large enough. */
 uint64_t ptx_heap_take(ptx_heap *heap, uint64_t bytes);
-/* Returns false if the address is not that of a block. */
+/* Returns false if no block begins at the address. */
 bool ptx_heap_give_back(ptx_heap *heap, uint64_t address);
 
 #endif

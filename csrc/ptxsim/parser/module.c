@@ -198,8 +198,8 @@ static bool parse_linkage(ptx_parser *p) {
     return is_extern;
 }
 
-/* Whether the kernel at the current token has no body here: a semicolon, but that of a .pragma, comes before
-   any brace. Kernels that launch kernels declare them. */
+/* Whether the kernel at the current token has no body here: a semicolon, except at the end of a .pragma,
+   comes before any brace. Kernels that launch kernels declare them. */
 static bool is_declaration(const ptx_parser *p) {
     ptx_lexer lexer = p->lexer;
     bool pragma = false;
