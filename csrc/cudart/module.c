@@ -31,9 +31,11 @@ static bool has_managed(const cudart_module *module) {
     return false;
 }
 
+static cudaError_t open_module(cudart_module *module);
+
 /* The host reads managed variables by their addresses without a call. */
 static cudaError_t place_managed(cudart_module *module) {
-    return has_managed(module) ? cudart_open_module(module) : cudaSuccess;
+    return has_managed(module) ? open_module(module) : cudaSuccess;
 }
 
 CUDART_HIDDEN_API void __cudaRegisterFatBinaryEnd(void **handle) {
@@ -115,7 +117,7 @@ static cudaError_t load(cudart_module *module, const char *text, size_t length) 
     return cudaSuccess;
 }
 
-cudaError_t cudart_open_module(cudart_module *module) {
+static cudaError_t open_module(cudart_module *module) {
     if (module->ptx || module->failed != cudaSuccess)
         return module->failed;
     char *text = NULL;
@@ -151,7 +153,7 @@ cudaError_t cudart_find_function(const void *host, cudart_function **out) {
         return cudart_refuse(cudaErrorInvalidResourceHandle, "%p is not a __global__ function", host);
     if (!function->title)
         function->title = readable(function->name);
-    cudaError_t error = cudart_open_module(function->module);
+    cudaError_t error = open_module(function->module);
     if (error == cudaSuccess && !function->kernel)
         function->kernel = ptx_module_find(function->module->ptx, function->name);
     if (error == cudaSuccess && !function->kernel)
@@ -165,7 +167,7 @@ cudaError_t cudart_find_symbol(const void *host, uint64_t *address, size_t *byte
         for (cudart_variable *v = m->variables; v; v = v->next) {
             if (v->host != host && !(v->managed && *v->managed == host))
                 continue;
-            const cudaError_t error = cudart_open_module(m);
+            const cudaError_t error = open_module(m);
             if (error != cudaSuccess)
                 return error;
             return ptx_module_find_variable(m->ptx, v->name, address, bytes) ? cudaSuccess

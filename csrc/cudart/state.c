@@ -57,13 +57,13 @@ cudaError_t cudart_enter(void) {
     return cudart.ready ? cudaSuccess : prepare();
 }
 
-void cudart_set_last_error(cudaError_t error) {
+static void set_last_error(cudaError_t error) {
     if (error != cudaSuccess && error != cudaErrorNotReady)
         last_error = error;
 }
 
 cudaError_t cudart_leave(cudaError_t error) {
-    cudart_set_last_error(error);
+    set_last_error(error);
     cudart_lock(false);
     return error;
 }

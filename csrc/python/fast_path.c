@@ -202,7 +202,7 @@ static PyObject *report_nonfinite(const py_signature *self, const py_call *call,
                                                      (int)info->kind, info->index, ddof));
 }
 
-PyObject *py_fast_reduction(const py_signature *self, const py_arguments arguments) {
+static PyObject *fast_reduction(const py_signature *self, const py_arguments arguments) {
     py_call call;
     py_call_init(&call, self->state);
     call.reduction.op = self->op;
@@ -271,7 +271,7 @@ static bool is_captured(const py_call *call) {
     return captured;
 }
 
-PyObject *py_fast_moments(const py_signature *self, const py_arguments arguments) {
+static PyObject *fast_moments(const py_signature *self, const py_arguments arguments) {
     py_call call;
     py_moments moments;
     PyObject *sums = NULL, *result = NULL;
@@ -307,7 +307,7 @@ static const struct {
     PyObject *(*implementation)(const py_signature *self, const py_arguments arguments);
     uint64_t parameter;
 } functions[] = {
-    {"moments", py_fast_moments, 0},
+    {"moments", fast_moments, 0},
     {"vecdot", py_fast_vecdot, 0},
     {"inner", py_fast_inner, 0},
     {"trace", py_fast_trace, 0},
@@ -349,7 +349,7 @@ static int find_implementation(PyObject *name, py_signature *self) {
             self->parameter = functions[i].parameter;
             return 0;
         }
-    self->implementation = py_fast_reduction;
+    self->implementation = fast_reduction;
     return py_find_op(name, &self->op);
 }
 

@@ -271,7 +271,7 @@ static ptx_effect effect_of(const char *name, size_t length) {
     return PTX_EFFECT_NONE;
 }
 
-ptx_opcode_parts ptx_opcode_split(const char *name, size_t length) {
+static ptx_opcode_parts split_opcode(const char *name, size_t length) {
     ptx_opcode_parts parts = {.vector = 1, .effect = effect_of(name, length)};
     const char *end = name + length;
     for (name += part_length(name, end) + 1; name < end;) {
@@ -305,7 +305,7 @@ const ptx_opcode_cached *ptx_opcode_lookup(ptx_opcode_index *index, const char *
     if (!known->name || known->length != length || memcmp(known->name, name, length) != 0)
         *known = (ptx_opcode_cached){.name = name,
                                      .length = length,
-                                     .parts = ptx_opcode_split(name, length),
+                                     .parts = split_opcode(name, length),
                                      .row = ptx_opcode_find(index, name, length, NULL)};
     return known;
 }
