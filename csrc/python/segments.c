@@ -414,6 +414,8 @@ static PyObject *run_fast(const py_signature *signature, const py_arguments argu
     if (parsed > 0)
         parsed = bind_cut(&self);
     PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
+    if (self.by_label && parsed > 0)
+        result = py_job_fall_back_without_memory(result);
     if (result != NULL && parsed > 0 && self.job.has_nonfinite && signature->report != Py_None)
         result = report_nonfinite(signature, &self, arguments, result);
     release(&self);

@@ -15,7 +15,15 @@ from gpureduce._reduce.exact_squares import PowerSums, variances
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._segments.group_squares import square_states
-from gpureduce._segments.segment_plan import HostLabels, Labels, SegmentPlan, on_host, ones_like, run
+from gpureduce._segments.segment_plan import (
+    HostLabels,
+    Labels,
+    SegmentPlan,
+    check_labels,
+    on_host,
+    ones_like,
+    run,
+)
 
 _NOT_MINUS_ZERO = 8  # a flag of a state, as csrc/exact/superaccumulator.h has it
 
@@ -38,8 +46,8 @@ class GroupSums:
         self.labels, rows = labels, operand.shape[axis]
         if labels.shape[0] != rows:
             raise ValueError(f"labels: expected {rows}, one for each row, got {labels.shape[0]}")
-        if labels.view is None and rows and int(labels.handle.max()) >= groups:
-            raise ValueError(f"labels: expected up to {groups - 1}, got {int(labels.handle.max())}")
+        if labels.view is None:
+            check_labels(labels.handle, groups)
 
     def reduced(self, op: str, operand: Operand | None = None, axis: int | None = None) -> np.ndarray:
         """Return the results of groups in host memory."""

@@ -178,6 +178,16 @@ def index_operand(indices: Any, name: str, operand: Operand) -> Operand:
     return taken
 
 
+def check_labels(labels: np.ndarray, groups: int) -> None:
+    """Raise ValueError for a label in host memory that is not of one of the groups."""
+    largest = int(labels.max()) if len(labels) else -1
+    if largest < groups or largest < 0:
+        return
+    if groups == 0:
+        raise ValueError(f"labels: expected negative labels alone, as there are no groups, got {largest}")
+    raise ValueError(f"labels: expected up to {groups - 1}, got {largest}")
+
+
 def on_host(operand: Operand, name: str) -> np.ndarray:
     """Return one-dimensional integers as a host array."""
     view = operand.view

@@ -23,6 +23,7 @@ from gpureduce._segments.segment_plan import (
     Labels,
     SegmentPlan,
     ascend,
+    check_labels,
     index_operand,
     on_host,
     report,
@@ -361,8 +362,7 @@ def group_reduce(
             return reduce_groups(op, operand, along, plan, out, options, ddof, exact, where, weights, q)
     numbers = on_host(label_operand, "labels")
     groups = _groups(num_groups, numbers)
-    if length and int(numbers.max()) >= groups:
-        raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
+    check_labels(numbers, groups)
     if rung is not None:
         return group_rungs.run(rung, operand, numbers, groups, out, options)
     plain = where is True and weights is None

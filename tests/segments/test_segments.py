@@ -485,6 +485,7 @@ def test_kernels_of_labels_have_no_races(groups):
     [
         ([0, 1], None, ValueError, "labels: expected 3"),
         ([0, 1, 2], 2, ValueError, "labels: expected up to 1"),
+        ([-1, 4, 2], 0, ValueError, "labels: expected negative labels alone, as there are no groups, got 4"),
         ([0.0, 1, 2], 3, TypeError, "labels: expected integers"),
         ([[0, 1, 2]], 3, ValueError, "labels: expected a one-dimensional array"),
         ([0, 1, 2], 2.5, TypeError, "num_groups: "),
