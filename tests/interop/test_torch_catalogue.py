@@ -13,7 +13,7 @@ from gpureduce._torch import catalogue, direct, statistics  # noqa: E402
 pytestmark = [
     pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning"),
     pytest.mark.filterwarnings("error:There is a performance drop:UserWarning"),  # of vmap without a rule
-    pytest.mark.filterwarnings("ignore:.torch.jit.script.:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:.torch.jit.(script|trace).:FutureWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
     pytest.mark.filterwarnings("ignore:Degrees of freedom:RuntimeWarning"),
 ]
@@ -326,6 +326,18 @@ def test_torchscript_calls_the_operators(place):
 
     a = torch.ones(3, 4, device=place)
     assert torch.equal(torch.jit.script(summed)(a), a.sum(0))
+    with pytest.raises(torch.jit.frontend.NotSupportedError, match="keyword-only"):
+        torch.jit.script(public.sum)
+
+
+def test_traces_keep_the_operators(place):
+    def statistics(a):
+        return public.var(a, 0) + public.max(a, 0)
+
+    a = elements((3, 4)).to(place)
+    traced = torch.jit.trace(statistics, (a,))
+    assert all(f"gpureduce::{name}" in str(traced.graph) for name in ("var", "max"))
+    assert torch.equal(traced(2 * a), statistics(2 * a))
 
 
 # The public functions
