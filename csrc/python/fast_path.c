@@ -102,17 +102,29 @@ static bool spread_weights(PyObject *axis, const py_operand *source, py_operand 
     return true;
 }
 
+/* Whether `where=` selects all elements. Functions of tensors take only tensors and None. */
+static bool selects_all(const py_signature *self, const PyObject *where) {
+    return where == NULL || where == (self->tensors == NULL ? Py_True : Py_None);
+}
+
+/* Whether Python has to take the mask: functions of tensors refuse masks of other types, and cast elements
+   before an exact sum. */
+static bool is_for_python(const py_signature *self, const py_call *call, PyObject *where) {
+    return self->tensors != NULL && (call->exact || !py_tensors_has_type(self->tensors, where));
+}
+
 /* Parses the second vector of a dot product, or `where=`: a boolean mask for elements on a device, which is
    broadcast to their shape. 1: parsed, or no mask; 0: fall back to Python; -1 with an exception set. */
-static int parse_second(const py_arguments arguments, py_call *call) {
+static int parse_second(const py_signature *self, const py_arguments arguments, py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     py_operand *second = &call->job.inputs[PY_SECOND];
     const bool pair = gr_op_is_pair(call->reduction.op);
     PyObject *const object = arguments[pair ? PY_NAME_b : PY_NAME_where];
-    if (!pair && (object == NULL || object == Py_True))
+    if (!pair && selects_all(self, object))
         return 1;
     if (pair ? !has_vectors(arguments, call->reduction.op, source)
-             : !source->on_device || gr_op_has(call->reduction.op, GR_SELECTS))
+             : !source->on_device || gr_op_has(call->reduction.op, GR_SELECTS) ||
+                   is_for_python(self, call, object))
         return 0;
     const int parsed = py_operand_from_object(call->job.state, object, call->job.conversion, GR_SCOPE_GENERAL,
                                               pair ? "b" : "where", second);
@@ -174,7 +186,7 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
     py_call_infer_result(call);
     parsed = py_job_parse_device(&call->job, arguments[PY_NAME_device]);
     if (parsed > 0)
-        parsed = parse_second(arguments, call);
+        parsed = parse_second(self, arguments, call);
     const bool on_device = call->job.inputs[PY_SOURCE].on_device && !py_is_none(arguments[PY_NAME_axis]);
     if (parsed > 0)
         parsed = py_job_parse_out_and_stream(&call->job, arguments, on_device);

@@ -31,6 +31,9 @@ typedef struct py_tensors {
 py_tensors *py_tensors_parse(PyObject *rules);
 void py_tensors_free(py_tensors *self);
 
+/* Whether an argument is a tensor, and of no other subclass. */
+bool py_tensors_has_type(const py_tensors *self, PyObject *argument);
+
 typedef enum py_tensor_call {
     PY_TENSORS_ERROR = -1, /* an exception is set */
     PY_TENSORS_OPERATOR,   /* the operator has to be called */

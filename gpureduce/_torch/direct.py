@@ -17,9 +17,11 @@ from gpureduce._torch import torch
 Function = Callable[..., torch.Tensor]
 # Keyword-only parameters of public functions that the core knows.
 _KNOWN = frozenset(
-    ["exact", "residual", "bias", "stride", "padding", "dilation", "groups", "layout", "precision"]
+    ["exact", "residual", "where", "bias", "stride", "padding", "dilation", "groups", "layout", "precision"]
 )
-_IN_PLACE = "residual"  # a call that writes to an argument is not recorded
+# Calls with these are left to Python if autograd records them: one writes to an argument, the other is of
+# another operator.
+_NOT_RECORDED = ("residual", "where")
 
 
 _Guards = tuple[tuple[Any, str | None, Any], ...]
@@ -141,7 +143,7 @@ def _recorder(plain: Function, recording: Recording, parameters: tuple[str, ...]
         shared -= 1
 
     def recorded(*args: Any, **options: Any) -> Any:
-        if options.get(_IN_PLACE) is not None:
+        if options and any(options.get(name) is not None for name in _NOT_RECORDED):
             return NotImplemented
         result = plain(*args, **options)
         if result is NotImplemented:

@@ -70,6 +70,37 @@ def test_statistics_and_scans(name):
         assert torch.autograd.gradcheck(lambda a: function(a, 1), r)
 
 
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "any", "all"])
+def test_masks(name):
+    function, operator = getattr(gpureduce.torch, name), getattr(ops, f"masked_{name}")
+    for dtype in (torch.float32, torch.float64, torch.int32, torch.uint8):
+        x = elements(dtype)
+        for a, where in ((x, x > 0), (x[:, ::2], x[:, ::2] > 1), (x, x[:, :1] > 0), (x, x > 1e9)):
+            mask = where.expand(a.shape)
+            for axis, keepdims in AXES:
+                got, want = (
+                    function(a, axis, keepdims=keepdims, where=where),
+                    operator(a, mask, axis, keepdims),
+                )
+                assert got.dtype == want.dtype and got.shape == want.shape and got.stride() == want.stride()
+                torch.testing.assert_close(got, want, rtol=0, atol=0, equal_nan=True)
+    r, where = elements(torch.float64, (3, 4)).requires_grad_(), elements(torch.float64, (3, 4)) > -1
+    if function(r, 1, where=where).requires_grad:
+        assert torch.autograd.gradcheck(lambda a: function(a, 1, where=where), r)
+
+
+def test_masks_that_the_core_does_not_take():
+    x = elements(torch.float32)
+    for where in (True, np.ones(x.shape, bool), gpureduce.to_device(np.ones(x.shape, bool))):
+        with pytest.raises(TypeError, match=r"^where:"):
+            gpureduce.torch.sum(x, where=where)
+    with pytest.raises(TypeError, match=r"^exact:"):
+        gpureduce.torch.mean(x, exact=True, where=x > 0)
+    with pytest.raises(TypeError, match=r"^where:"):
+        gpureduce.torch.sum(x, where=(x > 0).cpu())
+    assert torch.equal(gpureduce.torch.sum(x, where=None), gpureduce.torch.sum(x))
+
+
 def test_the_core_takes_plain_calls_and_no_others():
     x = elements(torch.float32)
     if direct._guards is None:
