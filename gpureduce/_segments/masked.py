@@ -29,8 +29,8 @@ def split(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
 
 
 def _is_of_rows(shape: tuple[int, ...], strides: tuple[int, ...], axis: int) -> bool:
-    """Return whether a mask has one value per row: it is broadcast along the other axes."""
-    return all(strides[i] == 0 or shape[i] == 1 for i in range(len(shape)) if i != axis)
+    """Return whether a mask has one value per row: it is broadcast along the other axes, or empty."""
+    return 0 in shape or all(strides[i] == 0 or shape[i] == 1 for i in range(len(shape)) if i != axis)
 
 
 def flatten(elements: Operand, core_out: Any, output: OutputSpec) -> tuple[Operand, Any]:
@@ -174,7 +174,8 @@ def _on_host(
     labels = _host_labels(cut, rows)
     labels = np.maximum(labels, -1, dtype=_INT64, casting="unsafe")
     if of_rows:
-        chosen = mask[tuple(slice(None) if i == axis else 0 for i in range(len(shape)))]
+        first = tuple(slice(None) if i == axis else 0 for i in range(len(shape)))
+        chosen = mask[first] if mask.size else np.zeros(rows, bool)
         return HostLabels(np.where(chosen, labels, -1), cut.count)
     line, column = np.arange(lines)[:, None, None], np.arange(columns)
     results = (line * cut.count + labels[:, None]) * columns + column

@@ -186,6 +186,9 @@ def test_no_elements(device):
         assert gpureduce.group_reduce(there, [], "max", 2, **options).tolist() == [[-math.inf] * 3] * 2
         assert gpureduce.group_reduce(there, [], "sum", 0, **options).shape == (0, 3)
         assert gpureduce.segment_reduce(there, [0, 0], "sum", **options).tolist() == [[0] * 3]
+        for op in ("sum", "argmin", "mean"):
+            wide = gpureduce.group_reduce(there, [0, 1, 0], op, 2, axis=1, **options)
+            assert wide.shape == (0, 2)
 
 
 def test_errors_name_the_argument(device):
