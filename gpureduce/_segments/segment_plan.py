@@ -36,6 +36,7 @@ class SegmentPlan:
     """
 
     flatten: Callable[..., Any] | None = None
+    find_rows: Callable[..., Any] | None = None
 
     def __init__(self, offsets: Operand | np.ndarray, count: int, order: np.ndarray | None = None) -> None:
         self.offsets = offsets
@@ -89,6 +90,8 @@ class HostLabels:
     # Returns elements and output as arrays of one dimension; then an element's label is the number of its
     # result.
     flatten: Callable[..., Any] | None = None
+    # Reduces such elements to positions, and returns the rows of these.
+    find_rows: Callable[..., Any] | None = None
 
     def __init__(self, labels: np.ndarray, count: int) -> None:
         self.labels = labels if len(labels) else labels.astype(_INT64)
@@ -118,6 +121,7 @@ class Labels:
     """A plan by labels that are sorted on the device."""
 
     flatten: Callable[..., Any] | None = None
+    find_rows: Callable[..., Any] | None = None
 
     def __init__(self, labels: Operand, count: int) -> None:
         self.labels = labels
@@ -223,10 +227,12 @@ def run(
     exact: Any = False,
     result_of: str = "segment",
     masked: Callable[..., HostLabels | Labels] | None = None,
+    check: Callable[[np.ndarray], None] | None = None,
 ) -> Any:
     """Reduce by a plan; the result has one row per segment, or what else errors call it.
 
-    `masked` returns a plan of the elements that a mask chooses.
+    `masked` returns a plan of the elements that a mask chooses. `check` is called with a result that is in
+    host memory, before it is stored.
     """
     if op.startswith("bitwise") and operand.dtype.kind not in "biu":
         raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
@@ -275,6 +281,8 @@ def run(
         output.reject_capture("sums of integers with exact=True need the host, and cannot be captured")
         return output.store(_fitting_sums(operand, axis, loop, reduced, result_of))
     result = reduced(op, operand, core_out)
+    if check is not None and not output.on_device:
+        check(result)
     stored = output.store(None if core_out is not None else result)
     if core_out is None and op in ("sum", "prod") and not (output.on_device or _core.all_finite(result)):
         _check_fp_status(op, result, operand, axis, reduced)
@@ -291,9 +299,24 @@ def reduce_by(
     ddof: float = 0,
 ) -> Any:
     """Reduce by the core; None if it writes to the output."""
-    if cut.flatten is not None:
-        elements, core_out = cut.flatten(elements, core_out, output)
-        axis = 0
+    if cut.flatten is None:
+        return _reduce_rows(op, elements, axis, cut, output, core_out, ddof)
+    elements, core_out = cut.flatten(elements, core_out, output)
+    if op in ("argmin", "argmax") and cut.find_rows is not None:
+        return cut.find_rows(lambda out: _reduce_rows(op, elements, 0, cut, output, out), core_out, output)
+    result = _reduce_rows(op, elements, 0, cut, output, core_out, ddof)
+    return result.reshape(output.kept) if core_out is None else result
+
+
+def _reduce_rows(
+    op: str,
+    elements: Operand,
+    axis: int,
+    cut: SegmentPlan | HostLabels | Labels,
+    output: OutputSpec,
+    core_out: Any,
+    ddof: float = 0,
+) -> Any:
     destination = (core_out, elements.kind, elements.index, output.stream)
     labels = cut.labels_handle(output)
     if labels is not None:
@@ -309,8 +332,8 @@ def reduce_by(
         except MemoryError:  # sorted rows have the same results, and need less memory
             result = NotImplemented
         if result is not NotImplemented:
-            return result.reshape(output.kept) if cut.flatten is not None and core_out is None else result
-    result = _core.segments(
+            return result
+    return _core.segments(
         a=elements.handle,
         op=op,
         axis=axis,
@@ -319,7 +342,6 @@ def reduce_by(
         ddof=ddof,
         destination=destination,
     )
-    return result.reshape(output.kept) if cut.flatten is not None and core_out is None else result
 
 
 def _may_overflow(operand: Operand, axis: int, dtype: np.dtype) -> bool:
