@@ -4,7 +4,8 @@
 The wheel of PyTorch on PyPI is linked with cuBLAS, cuDNN, NCCL and others, which take 3 GB, and requires
 Triton, which takes 1 GB. Without a GPU nothing calls them, but the loader needs each library and each symbol.
 In place of each missing library, this script writes a stub into the folder of PyTorch's own libraries. A call
-of a function of a stub ends the process. PACKAGES are installed, too.
+of a function of a stub ends the process. Where PyTorch cannot be imported with stubs, its requirements are
+installed instead. PACKAGES are installed, too.
 """
 
 import importlib.metadata
@@ -98,14 +99,26 @@ def write_stub(library: Path, symbols: dict[str, set[str]]) -> None:
         subprocess.run(["gcc", *options, source, "-o", library], check=True)
 
 
+def can_import() -> bool:
+    """Return whether a process imports PyTorch."""
+    return subprocess.run([sys.executable, "-c", "import torch"], check=False).returncode == 0
+
+
 def main() -> None:
     """Install PyTorch, then what it requires, then the stubs."""
     pip_install("--no-deps", "torch")
     pip_install(*kept(importlib.metadata.requires("torch") or ()), *sys.argv[1:])
     site_packages = Path(sysconfig.get_path("platlib"))
+    stubs = []
     for name, symbols in missing_symbols(site_packages).items():
-        write_stub(site_packages / "torch" / "lib" / name, symbols)
+        stubs.append(site_packages / "torch" / "lib" / name)
+        write_stub(stubs[-1], symbols)
         print(f"{name}: a stub of {sum(map(len, symbols.values()))} symbols")
+    if not can_import():
+        print("PyTorch cannot be imported with stubs: its requirements are installed")
+        for stub in stubs:
+            stub.unlink()
+        pip_install("torch")
 
 
 if __name__ == "__main__":
