@@ -72,7 +72,7 @@ def _native(known: set[int]) -> list[int]:
 
 
 def device_capabilities() -> set[int]:
-    """Return the compute capability of each GPU, 90 for 9.0, as the CUDA driver tells them.
+    """Return the compute capability of each GPU, 90 for 9.0, by the CUDA driver.
 
     The library is the one that the package opens later: ``$GPUREDUCE_LIBCUDA``, or libcuda.so.1.
     """

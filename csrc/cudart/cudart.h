@@ -147,7 +147,7 @@ void cudart_end_by_interrupt(void);
 
 /* ---- fatbin.c ---- */
 
-/* The PTX of a fat binary for the highest architecture that the simulator knows. The caller frees it. */
+/* The PTX of a fat binary for the highest architecture that the simulator supports. The caller frees it. */
 cudaError_t cudart_unpack(const void *wrapper, char **text, size_t *length);
 
 /* ---- module.c ---- */

@@ -198,7 +198,7 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
     return 0; /* the Python fallback copies a view with too many strides to C order */
 }
 
-/* Lets Python tell of a result with an infinity or NaN: warnings, NumPy's floating-point error state. Steals
+/* Lets Python report a result with an infinity or NaN: warnings, NumPy's floating-point error state. Steals
    the reference to the result and returns it, or NULL with an exception set. */
 static PyObject *report_nonfinite(const py_signature *self, const py_call *call, const py_arguments arguments,
                                   PyObject *result) {

@@ -26,7 +26,7 @@ typedef struct py_tensors {
 /* Parses ((type, subtype), guards, (not included, excluded), grad_enabled, recorded, dtypes by name). In a
    plain state a guard's object, or its attribute, is the expected value; without an attribute name the object
    is called first. The first dispatch keys are not among the thread's included ones, the others among its
-   excluded ones: numbers, none unless the shim tells them. NULL with an exception set; else a new object for
+   excluded ones: numbers, none if the shim has none. NULL with an exception set; else a new object for
    py_tensors_free. */
 py_tensors *py_tensors_parse(PyObject *rules);
 void py_tensors_free(py_tensors *self);

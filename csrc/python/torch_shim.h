@@ -7,7 +7,7 @@
 
 #include "python/state.h"
 
-typedef void *torch_tensor; /* AtenTensorHandle: owned by whoever gets it */
+typedef void *torch_tensor; /* AtenTensorHandle: the receiver owns it */
 
 typedef struct torch_shim {
     /* Whether new tensors can be made: all of the next six, and one of the two that wrap a tensor. */

@@ -6,7 +6,7 @@
 // filters, and for each step along k it gathers the tile of that matrix directly in shared memory: the index
 // k determines the distance of an element from the first one of a pixel. A thread computes four by four
 // results. What limits it now: an element is loaded nine times, if from the caches, and its address is
-// computed each time; and a thread loads eight elements from shared memory for sixteen multiply-adds. Where
+// computed each time; and a thread loads eight elements from shared memory for 16 multiply-adds. Where
 // it shows: bytes per multiply-add; multiply-adds per instruction.
 #include "common/entry.cuh"
 #include "conv/tiles.cuh"

@@ -25,8 +25,8 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     const OfA of_a(p.a, p.a_row, first_row, p.m);
     const OfB of_b(p.b, p.b_row, first_column, p.n);
     // A warp has eight lanes along m and four along n. A load of 16 bytes from shared memory takes half the
-    // wavefronts if two neighbouring lanes, or lanes two apart, read the same address: the former holds along
-    // m, the latter along n.
+    // wavefronts if two neighbouring lanes, or lanes two apart, read the same address: neighbours do along m,
+    // lanes two apart along n.
     const unsigned warp = threadIdx.x / 32;
     const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + threadIdx.x / 2 % 8 * 4;
     const unsigned x =

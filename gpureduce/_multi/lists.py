@@ -151,7 +151,7 @@ def _reject_mixed(i: int, views: list[Any]) -> NoReturn:
 
 
 def _reduce_views(op: str, views: list[Any], handle: int | None, options: dict[str, Any]) -> Any:
-    """Reduce arrays of libraries that the core does not know, in the order of their streams."""
+    """Reduce arrays that the core does not read itself, in the order of their streams."""
     kind, index = _place(views[0])
     stream = handle or views[0].stream or LEGACY_STREAM
     for view in views:

@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 def _scalar_bytes(value: Any, ctype: CType | None, kind: str, size: int, name: str) -> bytes:
     """Return the bytes of a number in a parameter of one word, or of 128 bits."""
     if ctype is None and kind == "b" and isinstance(value, np.generic) and value.dtype.itemsize == size:
-        return value.tobytes()  # PTX does not tell integers from floats here
+        return value.tobytes()  # in PTX, integers and floats have the same type here
     number = _plain(value)
     dtype = "" if ctype is None else ctype.dtype
     floating = dtype.startswith(("float", "bfloat")) or (not dtype and kind == "f")

@@ -54,7 +54,7 @@ class GroupSums:
         operand, axis = operand or self.operand, self.axis if axis is None else axis
         labels, groups = self.labels, self.groups
         cut = HostLabels(labels.handle, groups) if labels.view is None else Labels(labels, groups)
-        with np.errstate(all="ignore"):  # results tell of it
+        with np.errstate(all="ignore"):  # an overflow shows in the results
             return np.asarray(run(op, operand, axis, cut, None, self.options, result_of="group"))
 
     def sums(self) -> np.ndarray:

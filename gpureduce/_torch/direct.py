@@ -15,7 +15,7 @@ from gpureduce import _core
 from gpureduce._torch import torch
 
 Function = Callable[..., torch.Tensor]
-# Keyword-only parameters of public functions that the core knows.
+# Keyword-only parameters of public functions that the core takes.
 _KNOWN = frozenset(
     ["exact", "residual", "where", "bias", "stride", "padding", "dilation", "groups", "layout", "precision"]
 )
@@ -88,8 +88,8 @@ def core_call(
 
     `dtypes` maps dtypes of the core's results to those of tensors. `recorded` is called, with the same
     arguments, if autograd has to record the call; it may return NotImplemented. The function returns
-    NotImplemented, before any work, for calls that need the operator. Without guards the caller knows that
-    the state is plain, and records the call itself. `report` makes the result of values and indices.
+    NotImplemented, before any work, for calls that need the operator. Without guards the caller has checked
+    that the state is plain, and records the call itself. `report` makes the result of values and indices.
     """
     if _guards is None or not torch.cuda.is_available():
         return None
@@ -167,7 +167,7 @@ def shortcut(
 ) -> Callable[[_F], _F]:
     """Let the core take calls of a public function; in Python it checks arguments and calls its operator.
 
-    The operator has the name of the function. Parameters that the core does not know are keyword-only, and
+    The operator has the name of the function. Parameters that the core does not take are keyword-only, and
     leave the call to Python if they are given. A call that autograd records gets the function of the operator
     as its node.
     """

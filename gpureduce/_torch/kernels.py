@@ -260,9 +260,8 @@ def array_of(a: torch.Tensor) -> np.ndarray:
     a = a.detach()
     if a.dtype != torch.bfloat16:
         return a.numpy()
-    return (
-        a.view(torch.int16).numpy().view(dtypes.dtype_from_name("bfloat16"))
-    )  # of which PyTorch knows nothing
+    # Tensor.numpy() has no bfloat16.
+    return a.view(torch.int16).numpy().view(dtypes.dtype_from_name("bfloat16"))
 
 
 def tensor_of(result: np.generic | np.ndarray, dtype: torch.dtype) -> torch.Tensor:

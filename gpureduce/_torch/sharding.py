@@ -143,7 +143,7 @@ _OTHERS: dict[str, Rule] = {
     "conv2d": _conv2d,
 }
 _operators: dict[str, Any] = {}  # by name
-registered = False  # whether PyTorch knows the strategies
+registered = False  # whether the strategies are registered with PyTorch
 
 
 def rule_of(name: str) -> Rule | None:
@@ -177,7 +177,7 @@ def _register() -> None:
         infos = tensor.DTensor._op_dispatcher.sharding_propagator.op_to_schema_info
         for name, operator in _operators.items():
             register_sharding(operator)(_strategy(name, operator, tensor))
-            # Placements are cached by all arguments; PyTorch knows those that are integers, but no lists.
+            # Placements are cached by all arguments; by itself PyTorch compares integers, but no lists.
             infos[operator] = type(infos[operator])(1, needs_pytree=True)
     except (ImportError, AttributeError, TypeError):  # PyTorch 2.5 has it
         return

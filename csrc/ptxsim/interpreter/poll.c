@@ -19,7 +19,7 @@ void ptx_poll_reset(ptx_warp *warp) {
     warp->poll_count = 0;
 }
 
-/* Ensures capacity for one more place. A table that cannot grow forgets all places, which the warp then polls
+/* Ensures capacity for one more place. A table that cannot grow is cleared: the warp then polls all places
    as if for the first time. Returns false without any memory. */
 static bool reserve(ptx_warp *warp) {
     if (2 * warp->poll_count < warp->poll_capacity)

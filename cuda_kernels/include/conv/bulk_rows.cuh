@@ -1,5 +1,5 @@
-// Rows of pixels (NHWC) that bulk copies (TMA) bring to shared memory, each with an mbarrier that tells when
-// it has arrived, and zeros where a block reaches beyond the picture. From c4 on.
+// Rows of pixels (NHWC) that bulk copies (TMA) bring to shared memory, each with an mbarrier that completes
+// when it has arrived, and zeros where a block reaches beyond the picture. From c4 on.
 #pragma once
 
 #include "conv/conv.cuh"
