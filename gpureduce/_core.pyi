@@ -473,6 +473,7 @@ def fast_path(
 
 # Whether PyTorch's C functions make tensors, and whether they tell the dispatch keys of a thread.
 def torch_shim() -> tuple[bool, bool]: ...
+def torch_view(object: Any, /) -> tuple[int, int, str, int, int] | None: ...
 
 # The device (kind and index) of calls on host arrays without `device=`: the context's, else the process's;
 # None if neither is set.
