@@ -285,7 +285,7 @@ def _add_exercise(add: Callable) -> None:
         type=int,
         default=2048,
         metavar="MIB",
-        help="grade: limit per process (default: %(default)s)",
+        help="grade: limit per process (default: 2048)",
     )
     parser.add_argument(
         "--jobs", type=int, help="grade: submissions that are graded at once (default: all processors)"

@@ -144,7 +144,8 @@ def check_invariance(
     data : sequence of str
         ``"given"``: the arrays as they are. ``"cancelling"``: numbers whose sum is small. ``"wide"``: numbers
         over many powers of two. ``"ties"``: few different numbers, and zeros of both signs. ``"special"``:
-        infinities, NaN and subnormal numbers among others. Random numbers of one size hide many differences.
+        infinities, NaN and subnormal numbers among others. Random numbers of one magnitude
+        hide many differences.
     merge : callable, optional
         Function of a list of results of `fn`, one per part, for ``"chunks"``.
     devices : sequence of str

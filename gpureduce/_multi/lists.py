@@ -33,7 +33,7 @@ class ArrayList(Sequence[Any]):
     Parameters
     ----------
     arrays : iterable of array_like or device arrays
-        Arrays of any dtypes, of which each function takes those that it takes in a list.
+        Arrays of any dtypes. A function accepts the same dtypes as in a plain list.
 
     Notes
     -----

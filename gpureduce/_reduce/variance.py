@@ -187,7 +187,7 @@ def _about(call: _Call, mean: Any) -> np.ndarray:
     if len(parts) < 2 and mean.dtype.kind == "c":
         raise TypeError("mean: is complex, but the elements are not")
     if len(parts) > 1 and call.skip:
-        raise TypeError("mean: is for real elements where NaNs are left out")
+        raise TypeError("mean: not supported for complex elements where NaNs are left out")
     shape = rules.kept_shape(call.operand.shape, call.axes, True)
     try:
         points = np.broadcast_to(mean, shape).reshape(rules.kept_shape(call.operand.shape, call.axes))

@@ -152,7 +152,7 @@ def selecting(name: str, a: Any, where: Any) -> Callable[..., torch.Tensor]:
             where = where.expand(a.shape)
         except RuntimeError:
             raise ValueError(
-                f"where: expected a shape that broadcasts to that of a, {tuple(a.shape)}, "
+                f"where: expected a shape that broadcasts to the shape of a, {tuple(a.shape)}, "
                 f"got {tuple(where.shape)}"
             ) from None
 

@@ -435,8 +435,8 @@ def bincount(
     minlength : int
         Smallest number of bins.
     size : int, optional
-        Number of bins, of which `minlength` may not ask for more. Elements that are negative or larger are
-        not counted. Default: as many as the elements need, for which the call waits for the GPU.
+        Number of bins, at least `minlength`. Elements that are negative, or have no bin, are not counted.
+        Default: one more than the largest element, for which the call waits for the GPU.
 
     Returns
     -------

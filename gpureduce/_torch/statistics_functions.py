@@ -43,7 +43,7 @@ def var(
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
     where : torch.Tensor, optional
-        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to the shape of `a`.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def std(
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
     where : torch.Tensor, optional
-        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to the shape of `a`.
 
     Returns
     -------
