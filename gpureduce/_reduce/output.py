@@ -240,7 +240,10 @@ class OutputSpec:
                 result = result.view(self.dtype)
         if self.on_device:
             if result is not None and result.size:
-                _core.device_write(self.kind, self.index, self.view._pointer, result, self.stream)
+                packed = np.asarray(
+                    result, order="C"
+                )  # without reduced axes it has the order of the elements
+                _core.device_write(self.kind, self.index, self.view._pointer, packed, self.stream)
             return self._finished()
         if self.host_out is None:
             return result if self.as_array else result[()]

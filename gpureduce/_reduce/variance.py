@@ -107,6 +107,7 @@ def _by_kernel(call: _Call, options: Options) -> Any:
     result = run(kernel, operand, call.axes, call.mask, None, core_out, options.progress, output.stream, bits)
     if result is not None and not output.on_device:
         call.report_nonfinite(result)
+        floating.check_cast(call.source, operand, result)
     return result
 
 

@@ -407,6 +407,7 @@ def _running(
     if exact and loop.kind in "biu":
         raise TypeError(f"dtype: exact=True requires floating-point or complex numbers, got {loop}")
     logical = loop == dtypes.BOOL
+    source = operand
     if not (loop.kind in "iu" and operand.dtype.kind in "biu"):  # else modulo 2^64, then a smaller power
         operand = output.cast(operand, loop)
     output.set_dtype(loop, "unsafe")
@@ -434,6 +435,7 @@ def _running(
     stored = output.store(None if core_out is not None else result)
     if loop.kind in "fc" and isinstance(stored, np.ndarray):
         _check_fp_status(scan, stored, operand)
+        floating.check_cast(source, operand, stored)
     return stored
 
 

@@ -254,6 +254,7 @@ def run(
         output.reads += cut.reads
     if op == "logsumexp" and operand.dtype.kind in "biu":
         operand = output.cast(operand, np.dtype(np.float64))
+    source = operand
     if op in dtypes.UFUNCS:
         loop = output.loop_dtype(op, operand.rule_dtype, dtype)
         if loop == dtypes.BOOL and op in ("sum", "prod"):  # as NumPy's
@@ -286,6 +287,7 @@ def run(
     stored = output.store(None if core_out is not None else result)
     if core_out is None and op in ("sum", "prod") and not (output.on_device or _core.all_finite(result)):
         _check_fp_status(op, result, operand, axis, reduced)
+        floating.check_cast(source, operand, result)
     return stored
 
 
