@@ -16,9 +16,10 @@ from gpureduce._torch import torch
 
 Function = Callable[..., torch.Tensor]
 # Keyword-only parameters of public functions that the core takes.
-_KNOWN = frozenset(
-    ["exact", "residual", "where", "bias", "stride", "padding", "dilation", "groups", "layout", "precision"]
-)
+_REDUCING = ("exact", "residual", "where", "dim", "keepdim")
+_CONVOLVING = ("bias", "stride", "padding", "dilation", "groups", "layout", "precision")
+_KNOWN = frozenset(_REDUCING + _CONVOLVING)
+_PYTORCHS = (("dim", "axis"), ("keepdim", "keepdims"))  # PyTorch's names of parameters
 # Calls with these are left to Python if autograd records them: one writes to an argument, the other is of
 # another operator.
 _NOT_RECORDED = ("residual", "where")
@@ -152,6 +153,9 @@ def _recorder(plain: Function, recording: Recording, parameters: tuple[str, ...]
             inputs = (*args, *defaults[len(args) :])
         else:
             given = dict(zip(parameters, args, strict=False)) | options
+            for torchs, name in _PYTORCHS:
+                if given.get(torchs) is not None:
+                    given[name] = given[torchs]
             inputs = tuple([given.get(name, value) for name, value in zip(names, defaults, strict=True)])
         outputs = apply(*inputs, [result])
         return type(result)(*outputs) if isinstance(outputs, tuple) else outputs

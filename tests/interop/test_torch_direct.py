@@ -70,6 +70,29 @@ def test_statistics_and_scans(name):
         assert torch.autograd.gradcheck(lambda a: function(a, 1), r)
 
 
+@pytest.mark.parametrize("name", ["sum", "max", "nanmean", "any", "cumsum", "softmax", "sort", "topk"])
+def test_names_of_pytorch(name):
+    x, function = elements(torch.float64), getattr(gpureduce.torch, name)
+    first = (3,) if name == "topk" else ()
+    more = ({}, {"keepdim": True}) if name in ("sum", "max", "nanmean", "any") else ({},)
+    for options in more:
+        kept = {"keepdims": True} if options else {}
+        found = []
+        for named in ({"dim": 1, **options}, {"axis": 1, **kept}):
+            r = x.clone().requires_grad_(name != "any")
+            result = function(r, *first, **named)
+            result = result[0] if isinstance(result, tuple) else result
+            found.append((function(x, *first, **named), result))
+            if result.requires_grad:
+                result.square().sum().backward()
+                found[-1] = (*found[-1], r.grad)
+        for got, want in zip(*found, strict=True):
+            pairs = zip(got, want, strict=True) if isinstance(got, tuple) else ((got, want),)
+            assert all(torch.equal(*pair) for pair in pairs)
+    with pytest.raises(TypeError, match=r"^dim: .* only one"):
+        function(x, *first, axis=1, dim=1)
+
+
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "any", "all"])
 def test_masks(name):
     function, operator = getattr(gpureduce.torch, name), getattr(ops, f"masked_{name}")
