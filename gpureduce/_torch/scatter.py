@@ -161,8 +161,14 @@ def index_add(
     check_tensor(input, "input")
     dim = _dim_of(input, dim)
     _check_same(input, source, "source", "input")
+    if is_whole(input.dtype) and isinstance(alpha, float):
+        raise TypeError(f"alpha: expected an integer for an input of {input.dtype}, got {alpha}")
     rows = input.shape[dim] if input.ndim else 1
-    _check_index(input, index, rows)
+    is_empty = not _compiling() and input.numel() == 0
+    if is_empty:  # its indices do not matter, as in PyTorch
+        check_integers(input, index, "index", "input")
+    else:
+        _check_index(input, index, rows)
     if input.ndim == 0:
         return index_add(input.reshape(1), 0, index.reshape(-1), source.reshape(-1), alpha=alpha)[0]
     if index.ndim > 1:
@@ -172,6 +178,8 @@ def index_add(
     expected = (*input.shape[:dim], index.shape[0], *input.shape[dim + 1 :])
     if tuple(source.shape) != tuple(expected):
         raise ValueError(f"source: expected shape {tuple(expected)}, got {tuple(source.shape)}")
+    if is_empty:
+        return input.clone()
     sums = operators.group_reduce(source, index, "sum", rows, dim)
     return torch.add(input, sums.to(input.dtype), alpha=alpha)
 
