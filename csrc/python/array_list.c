@@ -338,3 +338,11 @@ PyObject *py_multi_list(PyObject *module, PyObject *args) {
     PyMem_Free(self);
     return parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
 }
+
+/* Returns the name of the dtype of results: that of all arrays, else float64 if any array has it, else
+ * float32.
+ */
+PyObject *py_multi_dtype(PyObject *Py_UNUSED(module), PyObject *capsule) {
+    const py_array_list *list = py_array_list_of_capsule(capsule);
+    return list == NULL ? NULL : PyUnicode_FromString(gr_dtypes[list->dtype].numpy_name);
+}

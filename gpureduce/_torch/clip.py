@@ -14,7 +14,7 @@ from gpureduce._torch import torch
 from gpureduce._torch.kernels import NAMES, current_stream, view_of
 
 _EPS = 1e-6  # as in PyTorch
-_DTYPE, _DEVICE = operator.attrgetter("dtype"), operator.attrgetter("device")
+_DTYPE = operator.attrgetter("dtype")
 _OPS = {1.0: "norm1", 2.0: "norm2", math.inf: "max"}
 
 
@@ -84,7 +84,7 @@ def clip_grad_norm_(
 
 
 def _clip(gradients: list[Any], op: str, max_norm: float, error_if_nonfinite: bool) -> torch.Tensor:
-    if set(map(type, gradients)) == {torch.Tensor} and len(set(map(_DEVICE, gradients))) == 1:
+    if set(map(type, gradients)) == {torch.Tensor}:
         norm = _clip_on_one_device(gradients, op, max_norm, error_if_nonfinite)
         if norm is not None:
             return norm
@@ -109,11 +109,17 @@ def _check_finite(norm: torch.Tensor) -> None:
 def _clip_on_one_device(
     gradients: list[torch.Tensor], op: str, max_norm: float, error_if_nonfinite: bool
 ) -> torch.Tensor | None:
-    """Clip gradients that the core can describe, which it does once; None if it cannot."""
-    known = _core.multi_list(tuple(gradients), False)
+    """Clip gradients that the core can describe, which it does once; None if it cannot.
+
+    Nothing else is asked of each gradient, because that would take more host time than the rest.
+    """
+    try:
+        known = _core.multi_list(tuple(gradients), False)
+    except ValueError:  # they are on several devices
+        return None
     if known is NotImplemented:
         return None
-    dtype = torch.float64 if torch.float64 in set(map(_DTYPE, gradients)) else torch.float32
+    dtype = torch.float64 if _core.multi_dtype(known) == "float64" else torch.float32
     norm = torch.empty((), dtype=dtype, device=gradients[0].device)
     view, stream = view_of(norm, NAMES[dtype]), current_stream(norm.get_device())
     _core.multi(known, op, dtype=NAMES[dtype], stream=stream, out=view)
