@@ -1,4 +1,4 @@
-"""For which GPUs machine code is made: those that are there, none, all, or those that are named."""
+"""For which GPUs machine code is made: present ones, none, all, or named ones."""
 
 import ctypes
 import os

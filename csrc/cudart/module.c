@@ -137,7 +137,7 @@ static cudart_function *find_host(const void *host) {
     return NULL;
 }
 
-/* The name as in the source, if the C++ run-time library of the program is there. */
+/* The name as in the source, if the program has loaded the C++ run-time library. */
 static const char *readable(const char *name) {
     char *(*demangle)(const char *name, char *to, size_t *length, int *status);
     int status;

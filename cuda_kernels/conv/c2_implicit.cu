@@ -29,9 +29,9 @@ struct alignas(16) Tap {
     int of_x, of_w;
 };
 
-// The first element that a pixel sees, which need not be there.
+// The first element under the taps of a pixel, which may be outside of the image.
 struct alignas(16) Pixel {
-    unsigned top, left; // or below 0: as great as none that is there
+    unsigned top, left; // or below 0: greater than any index of an element
     int64_t of_x;
 };
 
@@ -86,7 +86,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
 
     float sums[4][4] = {};
     for (unsigned step = 0, now = 0; step < k; step += TILE_K, now ^= 1) {
-        __syncthreads(); // the tiles of the last step are no longer read; the taps of this step are there
+        __syncthreads(); // the tiles of the last step are no longer read; the taps of this step are stored
         const Tap *taps = tiles.taps[now];
         // Four along k for each pixel; where four channels lie together, in one load. All loads come first.
         for (unsigned begin = threadIdx.x; begin < PIXELS * TILE_K / 4; begin += AT_ONCE * blockDim.x) {

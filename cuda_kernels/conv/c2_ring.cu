@@ -181,7 +181,7 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
     float sums[S::THREAD_M][S::THREAD_N] = {};
     for (unsigned step = 0; step < steps; ++step, ++begun) {
         ptx::cp_async_wait_group<S::STAGES - 2>();
-        __syncthreads(); // the copies of all are there, and the stage of the step before is no longer read
+        __syncthreads(); // all copies have arrived, and the stage of the step before is no longer read
         copies.look_up(taps[begun % 2]);
         prepare(begun + 1);
 #pragma unroll

@@ -31,7 +31,7 @@ struct alignas(16) Shared {
 };
 static_assert(sizeof(Shared) == row_c4.shared, "bytes of shared memory");
 
-// The barrier hears of it when this thread's copies so far are there.
+// This thread arrives at the barrier when its copies so far are complete.
 inline __device__ void arrive_with_copies(const uint64_t *barrier) {
     ptx::cp_async_mbarrier_arrive_noinc(shared_address(barrier));
 }

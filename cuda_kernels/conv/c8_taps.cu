@@ -76,8 +76,8 @@ __device__ void bring_pixels(const gr_conv_tma_params &maps, const Stages &pixel
                                   pixels.full());
 }
 
-// Behind a box lies what only results see that are none, if a box is smaller than what its tiles reach:
-// zeros, so that it is there.
+// Writes zeros behind each box that is smaller than its tiles: wgmma reads whole tiles, and the results of
+// this padding are discarded.
 inline __device__ void clear_behind(const gr_conv_tma_params &maps, unsigned char *boxes) {
     for (unsigned stage = 0; stage < maps.x_stages; ++stage)
         for (unsigned i = maps.box_bytes + 16 * threadIdx.x; i < maps.x_stage_bytes; i += 16 * THREADS)

@@ -48,7 +48,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     unsigned now = 0, next = STAGES - 1;
     for (uint64_t step = 0; step < p.k; step += TILE_K) {
         ptx::cp_async_wait_group<STAGES - 2>();
-        __syncthreads(); // all threads' copies are there, and the stage of the last step is no longer read
+        __syncthreads(); // all threads' copies have arrived, and the stage of the last step is no longer read
         begin(step + (STAGES - 1) * TILE_K, next);
 #pragma unroll
         for (int i = 0; i < TILE_K; ++i) {

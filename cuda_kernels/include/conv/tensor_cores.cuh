@@ -180,7 +180,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
     __device__ void make_table() const {
         for (unsigned step = threadIdx.x; step < tiled.k_steps; step += 32 * WARPS)
             entries()[step] = entry_of(step);
-        // A plane of zeros, and what lies between planes: nothing is multiplied by it, but it is there.
+        // A plane of zeros, and zeros between planes, which are read, but multiplied by nothing.
         const unsigned plane = unsigned(tiled.plane), used = unsigned(tiled.rows * tiled.pitch) * 16;
         for (unsigned first = 0; first < PARTS * part; first += plane) {
             const bool whole_plane = taps * pieces % 2 == 1 && (first + plane) % part == 0;

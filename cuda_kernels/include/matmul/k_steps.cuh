@@ -229,8 +229,7 @@ struct Steps {
         }
         const auto take_step = [&] {
             ptx::cp_async_wait_group<STAGES - 2>();
-            __syncthreads(); // the copies of all are there, and the stage of the step before is no longer
-                             // read
+            __syncthreads(); // all copies have arrived, and the stage of the step before is no longer read
             const int valid_k = begun < range.steps ? TILE_K : 0; // of what is copied, where that is checked
             advance();
             multiply(a[now], b[now], [&](int i) {

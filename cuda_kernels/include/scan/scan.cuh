@@ -84,7 +84,7 @@ template <class F> struct Scan : ScanLookback<F> {
     State *sums; // of nodes
     unsigned first;
     Vec<Out, vector> ahead_of_time[vectors]; // elements of the next tile
-    bool ready = false;                      // that they are there
+    bool ready = false;                      // whether they are loaded
 
     __device__ Scan(const gr_scan_params &params, unsigned char *elements, unsigned char *states)
         : ScanLookback<F>(states, params.columns_shift, params.groups_shift), p(params),

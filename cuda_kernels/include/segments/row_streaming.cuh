@@ -57,7 +57,8 @@ template <class F> struct Streams : StreamBatches<F> {
             x = F::combine(x, shuffle_down(x, step));
         return x;
     }
-    // Offsets on a device are as the caller made them; whatever they are, no row is read that is not there.
+    // Offsets on a device are as the caller made them; whatever they are, no row outside of the array is
+    // read.
     __device__ int64_t offset(uint64_t i) const {
         return max(int64_t(0), min(reinterpret_cast<const int64_t *>(p.offsets)[i], int64_t(p.rows)));
     }

@@ -90,7 +90,7 @@ template <class F> struct StreamBatches {
         const int64_t *offsets; // of ends
         uint64_t in, out;       // out: the index of the first result
         int64_t first;          // the row that the first position is
-        int least, most;        // the elements that are there
+        int least, most;        // positions of the array's elements
         int base, stop;         // where rows of segments are
         int budget, ends;       // positions and ends to take; ends that there are
         int row;                // the first
@@ -104,7 +104,7 @@ template <class F> struct StreamBatches {
         const Vec16<uint32_t> *from = reinterpret_cast<const Vec16<uint32_t> *>(range.in + int64_t(b) * item);
 #pragma unroll
         for (unsigned k = 0; k < GR_STREAM_VECTORS; ++k) {
-            next.chunks[k] = {0, 0, 0, 0}; // or registers would keep what was there
+            next.chunks[k] = {0, 0, 0, 0}; // or registers would keep their former values
             if (there && k < item)
                 next.chunks[k] = load_vec16(from + k * 32 + lane);
         }
