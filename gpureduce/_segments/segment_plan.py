@@ -234,17 +234,10 @@ def run(
     `masked` returns a plan of the elements that a mask chooses. `check` is called with a result that is in
     host memory, before it is stored.
     """
-    if op.startswith("bitwise") and operand.dtype.kind not in "biu":
-        raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
     if operand.dtype.kind in "biu":
         op = op.removeprefix("nan")
-    plain = op.removeprefix("nan")
-    ddof = rules.degrees(ddof)
-    if ddof and plain not in ("var", "std"):
-        raise TypeError(f"ddof: only for var and std, not for {op}")
-    exact = rules.flag(exact, "exact")
-    if exact and plain in ("prod", "var", "std"):
-        raise TypeError(f"exact: only for sum and mean, not for {op}")
+    ddof, exact = rules.degrees(ddof), rules.flag(exact, "exact")
+    _check_operator(op, operand, ddof, exact)
     shape = list(operand.shape)
     shape[axis] = cut.count
     output = OutputSpec(out, options, operand, axis, tuple(shape), (), False)
@@ -255,14 +248,7 @@ def run(
     if op == "logsumexp" and operand.dtype.kind in "biu":
         operand = output.cast(operand, np.dtype(np.float64))
     source = operand
-    if op in dtypes.UFUNCS:
-        loop = output.loop_dtype(op, operand.rule_dtype, dtype)
-        if loop == dtypes.BOOL and op in ("sum", "prod"):  # as NumPy's
-            op = "any" if op == "sum" else "all"
-        elif not (op in ("sum", "prod") and loop.kind in "iu" and operand.dtype.kind in "biu"):
-            operand = output.cast(operand, loop)
-    else:
-        loop = dtypes.core_dtype(op, operand.dtype)
+    op, operand, loop = _cast(op, operand, dtype, output)
     output.set_dtype(loop, "unsafe")
     output.wait_for_inputs()
     core_dtype = dtypes.core_dtype(op, operand.dtype)
@@ -289,6 +275,31 @@ def run(
         _check_fp_status(op, result, operand, axis, reduced)
         floating.check_cast(source, operand, result)
     return stored
+
+
+def _check_operator(op: str, operand: Operand, ddof: float, exact: bool) -> None:
+    """Raise TypeError for what an operator does not take."""
+    plain = op.removeprefix("nan")
+    if op.startswith("bitwise") and operand.dtype.kind not in "biu":
+        raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
+    if ddof and plain not in ("var", "std"):
+        raise TypeError(f"ddof: only for var and std, not for {op}")
+    if exact and plain in ("prod", "var", "std"):
+        raise TypeError(f"exact: only for sum and mean, not for {op}")
+
+
+def _cast(
+    op: str, operand: Operand, dtype: DTypeLike | None, output: OutputSpec
+) -> tuple[str, Operand, np.dtype]:
+    """Return the operator, the elements as it takes them, and the dtype that NumPy reduces in."""
+    if op not in dtypes.UFUNCS:
+        return op, operand, dtypes.core_dtype(op, operand.dtype)
+    loop = output.loop_dtype(op, operand.rule_dtype, dtype)
+    if loop == dtypes.BOOL and op in ("sum", "prod"):  # as NumPy's
+        return "any" if op == "sum" else "all", operand, loop
+    if not (op in ("sum", "prod") and loop.kind in "iu" and operand.dtype.kind in "biu"):
+        operand = output.cast(operand, loop)
+    return op, operand, loop
 
 
 def reduce_by(
