@@ -102,8 +102,9 @@ PyObject *torch_shim_empty(const torch_shim *self, int32_t dtype, int index, siz
 
 /* ---- tensors in their Python objects ---- */
 
-/* Whether an object contains the tensor of a handle behind its head, as in PyTorch 2.10 and later. An
-   at::Tensor is one pointer; the tensor has one element, so that its description is known. */
+/* Whether an object contains the tensor of a handle behind its head. An at::Tensor is one pointer; in older
+   versions of PyTorch a flag comes before it. The tensor has one element, so that its description is known.
+ */
 static bool contains(const torch_views *self, PyObject *object, torch_tensor tensor) {
     void *const *inside = (void *const *)((const char *)object + self->offset);
     void *data = NULL;
