@@ -2,7 +2,7 @@
 
 GPU tensors are read without a copy, on PyTorch's current stream; results are tensors on the same GPU, and
 calls do not synchronize. CPU tensors are reduced on the default device, the first GPU or the simulator, with
-the same bits; PyTorch's CPU kernels do not replace ours. In graphs and profiles the operators are named
+the same bits, never by PyTorch's CPU kernels. In graphs and profiles the operators are named
 ``torch.ops.gpureduce.*``.
 
 The arguments of reductions, `matmul` and `conv2d` are those of the functions of `gpureduce`, with NumPy's

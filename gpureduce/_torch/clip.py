@@ -38,7 +38,7 @@ def clip_grad_norm_(
     error_if_nonfinite : bool
         True raises RuntimeError if the norm is infinite or NaN, for which the call waits for the GPU.
     foreach : bool, optional
-        Is accepted, as for PyTorch's function, and changes nothing.
+        Accepted for compatibility with PyTorch, without effect.
 
     Returns
     -------
@@ -54,9 +54,9 @@ def clip_grad_norm_(
     Notes
     -----
     The norm is exact and rounded once, so that its bits depend neither on the order of the parameters nor on
-    how DTensors are sharded. Gradients are multiplied by ``min(max_norm / (norm + 1e-6), 1)``, and are
-    neither read again nor written if that is 1. The call does not synchronize, and can be captured into a
-    CUDA graph. PyTorch clips gradients on the CPU.
+    how DTensors are sharded. Gradients are multiplied by ``min(max_norm / (norm + 1e-6), 1)``; if this
+    factor is 1, they are neither read again nor written. The call does not synchronize, and can be captured
+    into a CUDA graph. PyTorch clips gradients on the CPU.
 
     Gradients that are DTensors, as those of FSDP2, are added up in the process group of each dimension of
     their mesh along which they are sharded, as integers. All of its processes must call the function.

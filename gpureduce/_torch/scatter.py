@@ -144,7 +144,7 @@ def index_add(
     Notes
     -----
     The sum of the rows of each index is exact and rounded once, in any order of the rows; the multiplication
-    by `alpha` and the addition to `input` round once more each. On a GPU, rows whose index is out of range
+    by `alpha` and the addition to `input` each round once more. On a GPU, rows whose index is out of range
     are ignored.
 
     Examples
@@ -261,7 +261,7 @@ def scatter_add(input: torch.Tensor, dim: int, index: torch.Tensor, src: torch.T
     -----
     The sum of the elements of each index is exact and rounded once, in any order of the elements; the
     addition to `input` rounds once more. An index of rows, expanded along the other axes, is as fast as
-    `index_add`. On a GPU, elements whose index is out of range are in another row or ignored.
+    `index_add`. On a GPU, elements whose index is out of range are added to another row, or ignored.
 
     Examples
     --------
@@ -298,8 +298,8 @@ def scatter_reduce(
     reduce : str
         ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
     include_self : bool
-        Whether elements of `input` take part in the reductions. If not, those that no index names stay as
-        they are.
+        Whether elements of `input` take part in the reductions. If not, elements of `input` that no index
+        names are unchanged.
 
     Returns
     -------
@@ -522,7 +522,7 @@ def deterministic(devices: Sequence[str] = ("cuda",)) -> Iterator[None]:
     Parameters
     ----------
     devices : sequence of str
-        Types of devices whose tensors are meant. PyTorch's own functions are deterministic on CPUs.
+        Types of devices whose tensors gpureduce reduces. PyTorch's own functions are deterministic on CPUs.
 
     Yields
     ------
@@ -531,10 +531,10 @@ def deterministic(devices: Sequence[str] = ("cuda",)) -> Iterator[None]:
     Notes
     -----
     Methods with and without a final underscore, and gradients that call them (of `torch.gather` and
-    `torch.index_select`), are meant, too. Results are the same on every run, as with
+    `torch.index_select`), are routed as well. Results are the same on every run, as with
     `torch.use_deterministic_algorithms`, and for any order of the elements, except for products. Calls that
     gpureduce does not support call PyTorch's operators. Every other operator takes some microseconds longer
-    in the context, which is of its thread, and not of functions that were compiled.
+    in the context. The context applies to its thread, and not to compiled functions.
 
     Examples
     --------

@@ -51,7 +51,8 @@ def var(
 
     Notes
     -----
-    One pass, accurate for a large mean: see docs/explanation/variance.md. That of integers is float64.
+    One pass, accurate for a large mean: see docs/explanation/variance.md. The
+    variance of integers is float64.
 
     Examples
     --------
@@ -267,7 +268,7 @@ def logsumexp(
 
     Notes
     -----
-    One pass, without overflow. That of integers is float64.
+    One pass, without overflow. The result for integers is float64.
 
     Examples
     --------
@@ -307,7 +308,7 @@ def median(
 
     Notes
     -----
-    NaN if an element is NaN. `torch.median` returns the lower of the two. That of integers is float64.
+    NaN if an element is NaN. `torch.median` returns the lower of the two. The median of integers is float64.
 
     Examples
     --------
@@ -505,8 +506,8 @@ def moments(
     Returns
     -------
     Moments
-        ``count`` is an int; ``mean``, ``var``, ``skewness`` and ``kurtosis``, of which the normal
-        distribution has 0, are tensors.
+        ``count`` is an int; ``mean``, ``var``, ``skewness`` and ``kurtosis`` are tensors. The kurtosis of a
+        normal distribution is 0.
 
     Examples
     --------
