@@ -112,7 +112,7 @@ def mean(a: ArrayLike, axis: Axis = None, keepdims: bool = False, *, exact: bool
     Returns
     -------
     jax.Array
-        The means; means of integers are in JAX's default dtype of floats.
+        The means; means of integers are in the dtype of those of `jax.numpy`.
 
     Raises
     ------
