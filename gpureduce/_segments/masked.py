@@ -195,16 +195,23 @@ def _host_labels(cut: SegmentPlan | HostLabels | Labels, rows: int) -> np.ndarra
 def _on_host(
     cut: SegmentPlan | HostLabels | Labels, shape: tuple[int, ...], axis: int, mask: np.ndarray, of_rows: bool
 ) -> HostLabels:
-    lines, rows, columns = split(shape, axis)
+    if not of_rows:
+        return label_elements(cut, shape, axis, mask)
+    labels = _host_labels(cut, shape[axis])
+    labels = np.maximum(labels, -1, dtype=_INT64, casting="unsafe")
+    first = tuple(slice(None) if i == axis else 0 for i in range(len(shape)))
+    chosen = mask[first] if mask.size else np.zeros(shape[axis], bool)
+    return HostLabels(np.where(chosen, labels, -1), cut.count)
+
+
+def label_elements(
+    cut: SegmentPlan | HostLabels | Labels, shape: tuple[int, ...], axis: int, mask: np.ndarray
+) -> HostLabels:
+    """Return a plan in host memory of the elements that a mask chooses."""
+    extents = lines, rows, columns = split(shape, axis)
     labels = _host_labels(cut, rows)
     labels = np.maximum(labels, -1, dtype=_INT64, casting="unsafe")
-    if of_rows:
-        first = tuple(slice(None) if i == axis else 0 for i in range(len(shape)))
-        chosen = mask[first] if mask.size else np.zeros(rows, bool)
-        return HostLabels(np.where(chosen, labels, -1), cut.count)
     line, column = np.arange(lines)[:, None, None], np.arange(columns)
     results = (line * cut.count + labels[:, None]) * columns + column
-    chosen = mask.reshape(lines, rows, columns) & (labels >= 0)[:, None]
-    return FlatLabels(
-        np.where(chosen, results, -1).reshape(-1), lines * cut.count * columns, (lines, rows, columns)
-    )
+    chosen = mask.reshape(extents) & (labels >= 0)[:, None]
+    return FlatLabels(np.where(chosen, results, -1).reshape(-1), lines * cut.count * columns, extents)

@@ -111,8 +111,8 @@ def segment_reduce(
     exact : bool
         True raises OverflowError if a ``"sum"`` of integers does not fit the dtype of the result; without it,
         such a sum wraps, as in NumPy. All other sums and means are exact in any case. Results of ``"var"``
-        and ``"std"`` are then exact and rounded once, in any order of the rows; the call copies `a` to the
-        host, and has no `where`.
+        and ``"std"``, also of those that skip NaNs, are then exact and rounded once, in any order of the
+        rows; the call copies `a` to the host.
 
     Returns
     -------
@@ -437,12 +437,10 @@ def _reduce(
         from gpureduce._segments import skip_nan  # few calls skip NaNs
 
         return skip_nan.reduce_positions(op, operand, axis, cut, out, options, ddof, exact, where, result_of)
-    if op in ("var", "std") and rules.flag(exact, "exact"):
+    if op.removeprefix("nan") in ("var", "std") and rules.flag(exact, "exact"):
         from gpureduce._segments import exact_groups  # few calls are exact
 
-        if where is not True:
-            raise TypeError(f"where: not supported with exact=True for {op}")
-        return exact_groups.exact_variances(op, operand, axis, cut, out, options, ddof)
+        return exact_groups.exact_variances(op, operand, axis, cut, where, out, options, ddof)
     masked = _masked(where)
     return run(
         op, operand, axis, cut, out, options, ddof=ddof, exact=exact, result_of=result_of, masked=masked

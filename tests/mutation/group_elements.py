@@ -150,6 +150,14 @@ MUTANTS = (
         QUANTILES,
     ),
     Mutant(
+        "a label that is no group is one of the next line",
+        SUMS,
+        "_sums_under_mask",
+        "(numbers >= 0) & (numbers < groups)",
+        "numbers >= 0",
+        tests_of("segments/test_exact_variances", "masks"),
+    ),
+    Mutant(
         "a square has no rounding error",
         SQUARES,
         "squares",
