@@ -60,7 +60,7 @@ def _rows_of(
     if core_out is None:
         positions = reduced(None)
         return np.where(positions < 0, -1, positions // columns % rows).reshape(output.kept)
-    output.reject_capture("rows of elements under a mask are found by a table of the host, and not captured")
+    output.reject_capture("positions under a mask need a table from the host, and cannot be captured")
     # A row for each element, after -1 as many times as there are columns: the entry at position -1 is -1.
     device = device_name(output.kind, output.index)
     numbers = to_device(np.append(-1, np.tile(np.arange(rows), lines)), device)

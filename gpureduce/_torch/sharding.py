@@ -109,7 +109,7 @@ def _dot(call: Call) -> Iterator[tuple[list[Any], list[Any]]]:
 
 
 def _matmul(call: Call) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Yield placements of a product of matrices or of stacks of them."""
+    """Yield placements of a product of two matrices, or of stacks of matrices."""
     a, b = call.shape("a"), call.shape("b")
     ndim = max(len(a), len(b))
     yield call.placed(ndim - 2, a=len(a) - 2)
@@ -185,7 +185,7 @@ def _register() -> None:
 
 
 def add(name: str, operator: Any) -> None:
-    """Add an operator to those that have strategies, unless it writes to an argument."""
+    """Register an operator that has a strategy, unless it writes to an argument."""
     if not operator._schema.is_mutable:
         _operators[name] = operator
 
