@@ -10,7 +10,7 @@
 
 static const char CAPSULE[] = "gpureduce.array_list";
 
-/* A list in the making. */
+/* A list under construction. */
 typedef struct builder {
     py_state *state;
     const py_list_source *from;
@@ -42,7 +42,7 @@ static bool is_dense(const py_operand *self) {
     return true;
 }
 
-/* Remembers the stream of an array. False if there are too many. */
+/* Adds the stream of an array to the list's. False if there are too many. */
 static bool add_stream(py_array_list *self, gr_stream stream) {
     if (stream == self->stream)
         return true;
@@ -84,7 +84,7 @@ static void add_row(builder *self, size_t i, gr_dtype dtype, gr_devptr address, 
     self->position += words;
 }
 
-/* Remembers what the dtype of an array means to the list. */
+/* Updates the dtype of results, and which array is the first that is not real. */
 static void add_dtype(py_array_list *self, size_t i, gr_dtype dtype) {
     self->dtype = common_dtype(self->dtype, dtype);
     set_first(&self->first_other, i, gr_dtypes[dtype].kind != GR_KIND_REAL);

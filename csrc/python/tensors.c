@@ -40,7 +40,8 @@ static int parse_keys(PyObject *keys, uint16_t *out, size_t *count) {
     const Py_ssize_t size = PyTuple_GET_SIZE(keys);
     *count = (size_t)size;
     if (size > PY_TENSOR_KEYS || (size > 0 && torch_shim_get()->is_included == NULL))
-        return PY_RAISE(PyExc_ValueError, "keys: expected up to %d, which the shim tells", PY_TENSOR_KEYS);
+        return PY_RAISE(PyExc_ValueError, "keys: expected up to %d, and a shim that has them",
+                        PY_TENSOR_KEYS);
     for (Py_ssize_t i = 0; i < size; ++i) {
         const long key = PyLong_AsLong(PyTuple_GET_ITEM(keys, i));
         if (PyErr_Occurred())

@@ -41,7 +41,7 @@ typedef enum py_tensor_call {
     PY_TENSORS_RECORDED,   /* the same, but autograd records the call */
 } py_tensor_call;
 
-/* Tells how a call on `a`, one of `count` arguments of which each may be NULL, is made. */
+/* Determines how a call on `a`, one of `count` arguments of which each may be NULL, is made. */
 py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *const *arguments, size_t count);
 
 /* Returns a new tensor of a dtype in `dtypes`, in C order on the device of `like`, whose index is `index`,

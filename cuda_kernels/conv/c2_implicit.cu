@@ -23,7 +23,7 @@ enum {
 // A row that no picture has, nor with a tap's rows added: those are less than 2^30.
 constexpr unsigned NOWHERE = 0x7fffffff;
 
-// What k stands for: how far it is from the first element that a pixel sees, and from a filter's first.
+// The distance of k from the first element under the taps of a pixel, and from a filter's first.
 struct alignas(16) Tap {
     unsigned down, along;
     int of_x, of_w;

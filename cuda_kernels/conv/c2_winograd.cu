@@ -53,7 +53,7 @@ inline __device__ unsigned thread_number() {
     return blockIdx.x * THREADS + threadIdx.x;
 }
 
-// What a tile sees of LENGTH channels; `all` is how many there are of both.
+// The elements under a tile, of LENGTH channels; `all` is the number of both.
 template <class V>
 __device__ void transform_pictures(const gr_conv_params &p, const Tile &tile, unsigned channel, int64_t all) {
     const int top = int(tile.down) - int(p.height.padding), left = int(tile.along) - int(p.width.padding);

@@ -1,4 +1,4 @@
-/* Remembers what polling instructions read last: a hash table per warp with linear probing. */
+/* The values that polling instructions read last: a hash table per warp with linear probing. */
 #include "interpreter/poll.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static bool reserve(ptx_warp *warp) {
 
 typedef enum poll_outcome { NEWS, NO_NEWS, WHOLE_ROUND } poll_outcome;
 
-/* Remembers what was seen at a place. WHOLE_ROUND: there was no news anywhere since the last time. */
+/* Stores the value read at a place. WHOLE_ROUND: no place had a new value since the last time. */
 static poll_outcome poll_place(ptx_warp *warp, uint64_t place, uint64_t seen) {
     if (!reserve(warp))
         return NEWS;

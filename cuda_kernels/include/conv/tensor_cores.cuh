@@ -52,7 +52,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
     unsigned warp, lane, taps, stride, pieces; // pieces: planes for each remainder
     unsigned group, filter, picture;           // group of filters, its first filter in this block
     unsigned down, along;                      // the first result
-    int top, left;                             // of x: what it sees
+    int top, left;                             // of the part of x that it reads
     uint32_t pixels, filters, table;           // in shared memory
     uint32_t part;                             // bytes of the pixels, in one of their parts
     const T *x, *w;

@@ -298,8 +298,9 @@ template <class F> struct Streams : StreamBatches<F> {
         const uint64_t line = p.line_ranges == 1 ? range : uint32_t(range) / uint32_t(p.line_ranges);
         return {line, range - line * p.line_ranges};
     }
-    // Asks for where a range begins if segments are alike and have all rows, while the kernel before ends. Of
-    // the offsets only a few lines are wanted by all: asking for them took longer than it saved.
+    // Prefetches the first rows of a range, as if segments were alike and had all rows, while the kernel
+    // before ends. Only a few lines of the offsets are needed by all: to prefetch them took longer than it
+    // saved.
     __device__ void ask(Number number) const {
         if (p.line_ranges == 1)
             return;
