@@ -229,7 +229,8 @@ struct Steps {
         }
         const auto take_step = [&] {
             ptx::cp_async_wait_group<STAGES - 2>();
-            __syncthreads(); // all copies have arrived, and the stage of the step before is no longer read
+            __syncthreads(); // all copies have arrived, and no thread reads the stage of the step before any
+                             // longer
             const int valid_k = begun < range.steps ? TILE_K : 0; // of what is copied, where that is checked
             advance();
             multiply(a[now], b[now], [&](int i) {
