@@ -139,14 +139,15 @@ static int parse_second(const py_signature *self, const py_arguments arguments, 
            py_call_has_fitting_second(call);
 }
 
-/* Parses ddof. False if count <= ddof: the Python fallback emits the RuntimeWarning. */
+/* Parses ddof, whose default is PyTorch's for tensors. False if count <= ddof: the Python fallback emits the
+   RuntimeWarning. */
 static bool parse_ddof(const py_signature *self, const py_arguments arguments, const py_call *call,
                        double *out) {
     PyObject *const ddof = arguments[PY_NAME_ddof], *const correction = arguments[PY_NAME_correction];
     PyObject *const parsed = is_default(self, correction) ? ddof : correction;
     if (!is_default(self, correction) && ddof != NULL)
         return false;
-    *out = 0;
+    *out = self->tensors == NULL ? 0 : 1;
     if (parsed != NULL && PyFloat_CheckExact(parsed)) {
         *out = PyFloat_AS_DOUBLE(parsed);
     } else if (parsed != NULL) {

@@ -16,7 +16,7 @@ from gpureduce._torch import torch
 
 Function = Callable[..., torch.Tensor]
 # Keyword-only parameters of public functions that the core takes.
-_REDUCING = ("exact", "residual", "where", "dim", "keepdim")
+_REDUCING = ("exact", "correction", "residual", "where", "dim", "keepdim")
 _CONVOLVING = ("bias", "stride", "padding", "dilation", "groups", "layout", "precision")
 _KNOWN = frozenset(_REDUCING + _CONVOLVING)
 _PYTORCHS = (("dim", "axis"), ("keepdim", "keepdims"))  # PyTorch's names of parameters

@@ -17,6 +17,7 @@ from gpureduce._torch.kernels import BY_NAME, axes_of
 from gpureduce._torch.masked import selecting
 
 
+@shortcut("var", BY_NAME)
 def var(
     a: torch.Tensor,
     axis: Axis = None,
@@ -65,6 +66,7 @@ def var(
     return reduced(operator, a, axis, keepdims, dim, keepdim, number(correction, "correction"))
 
 
+@shortcut("std", BY_NAME)
 def std(
     a: torch.Tensor,
     axis: Axis = None,
@@ -112,6 +114,7 @@ def std(
     return reduced(operator, a, axis, keepdims, dim, keepdim, number(correction, "correction"))
 
 
+@shortcut("nanvar", BY_NAME)
 def nanvar(
     a: torch.Tensor,
     axis: Axis = None,
@@ -155,6 +158,7 @@ def nanvar(
     return reduced(reductions["nanvar"], a, axis, keepdims, dim, keepdim, number(correction, "correction"))
 
 
+@shortcut("nanstd", BY_NAME)
 def nanstd(
     a: torch.Tensor,
     axis: Axis = None,
@@ -198,6 +202,7 @@ def nanstd(
     return reduced(reductions["nanstd"], a, axis, keepdims, dim, keepdim, number(correction, "correction"))
 
 
+@shortcut("rootnorm", BY_NAME)
 def norm(
     a: torch.Tensor,
     axis: Axis = None,

@@ -112,6 +112,23 @@ def test_masks(name):
         assert torch.autograd.gradcheck(lambda a: function(a, 1, where=where), r)
 
 
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_corrections(name):
+    function, operator = getattr(gpureduce.torch, name), getattr(ops, name)
+    for dtype in (torch.float32, torch.bfloat16, torch.int32):
+        x = elements(dtype)
+        assert torch.equal(function(x, 1), operator(x, 1, False, 1.0))
+        for correction in (0, 1, 2.5, 0.0):
+            assert torch.equal(
+                function(x, 1, correction=correction), operator(x, 1, False, float(correction))
+            )
+        assert function(x[:1], 0).isnan().all()
+    r = elements(torch.float64, (3, 5)).requires_grad_()
+    assert torch.autograd.gradcheck(lambda a: function(a, 1, correction=2), r)
+    with pytest.raises(TypeError, match=r"^correction:"):
+        function(x, 1, correction=None)
+
+
 def test_masks_that_the_core_does_not_take():
     x = elements(torch.float32)
     for where in (True, np.ones(x.shape, bool), gpureduce.to_device(np.ones(x.shape, bool))):
@@ -172,6 +189,9 @@ RECORDED = {
     "nansum": (0,),
     "fmax": (1,),
     "median": (1,),
+    "norm": (1,),
+    "var": (1,),
+    "nanstd": (0, True),
     "softmax": (0,),
     "log_softmax": (),
     "cumsum": (1,),
