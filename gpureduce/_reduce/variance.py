@@ -147,7 +147,8 @@ def _report_nonfinite(
     elif mask is not None and doubtful:
         counts = run("count_nonzero", mask, axes)
     few = np.asarray(ddof >= counts)
-    if few.any() and (doubtful or mask is None):
+    silent = skip and np.size(result) == 0  # as NumPy's forms that skip NaNs
+    if few.any() and (doubtful or mask is None) and not silent:
         warn_of_few("." if skip else "")
     modes = np.geterr()
     if not doubtful or modes["over"] == modes["invalid"] == modes["divide"] == "ignore":

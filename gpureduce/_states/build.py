@@ -240,7 +240,7 @@ def _build_products(a: Any, b: Any, axis: Any, dtype: Any, options: Options) -> 
     left, right, output = engine.vectors(a, b, None, options)
     element_dtype = output.dtype
     if element_dtype.kind in "biu":
-        raise TypeError(f"dot: exact=True requires floating-point or complex numbers, got {element_dtype}")
+        raise TypeError(f"dot: states require floating-point or complex numbers, got {element_dtype}")
     output.wait_for_inputs()
     call = StateCall("dot", PRODUCTS, left, (0,), output, right, PartLocation(0, None))
     return _build(call, empty_state("dot", element_dtype, element_dtype, ()))

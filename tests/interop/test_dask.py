@@ -83,6 +83,9 @@ def test_options(device):
     assert gd.var(lazy, ddof=1, device=device).compute(scheduler="sync") == 13
     assert gd.sum(np.arange(4), device=device) == 6  # no Dask array
     assert gd.sum(lazy[lazy > 3], device=device).compute(scheduler="sync") == 60  # of unknown lengths
+    for name in ("sum", "var", "argmax", "count_nonzero"):
+        number = getattr(gd, name)(da.from_array(np.array(7)), keepdims=name == "sum", device=device)
+        assert number.compute(scheduler="sync") == getattr(np, name)(7) and number.shape == ()
     empty = da.from_array(np.arange(10.0), chunks=((5, 0, 5),))
     assert gd.min(empty, device=device).compute(scheduler="sync") == 0
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
