@@ -17,8 +17,8 @@ enum {
 enum {
     GR_STREAM_WARPS = 8,                  /* per block */
     GR_STREAM_BLOCKS_PER_SM = 4,          /* blocks that an SM holds at once (occupancy) */
-    GR_STREAM_FEW_ENDS_BLOCKS_PER_SM = 3, /* the same for few ends: the dependent launch fits next to it */
-    GR_STREAM_EXACT_BLOCKS_PER_SM = 3,    /* the same of exact sums, which have larger States */
+    GR_STREAM_FEW_ENDS_BLOCKS_PER_SM = 3, /* for few ends: a block of the dependent launch fits, too */
+    GR_STREAM_EXACT_BLOCKS_PER_SM = 3,    /* for exact sums, which have larger States */
     GR_STREAM_LONG_SEGMENT = 2048,        /* mean elements per segment from which ends count as few */
     GR_STREAM_BATCH = 512,                /* max. elements that a warp reads per iteration */
     GR_STREAM_VECTORS = 4,                /* max. 16-byte loads of a lane in flight */
