@@ -64,12 +64,14 @@ def numpy_function(self: Any, func: Any, types: Any, args: tuple[Any, ...], kwar
     Returns
     -------
     object
-        NotImplemented, for which NumPy raises TypeError, if the function would hide that error.
+        NotImplemented, for which NumPy raises TypeError, if the function would hide that error, or creates
+        an array in host memory.
     """
-    if func in _NO_ERROR:
+    host = getattr(func, "_implementation", None)  # functions that take ``like=`` have none
+    if host is None or func in _NO_ERROR:
         return NotImplemented
     own = vars(_functions).get(func.__name__) if func.__module__ == "numpy" else None
-    return (own or func._implementation)(*args, **kwargs)
+    return (own or host)(*args, **kwargs)
 
 
 # Functions that are no methods: `ndarray.sort` sorts in place.

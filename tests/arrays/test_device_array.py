@@ -154,6 +154,9 @@ def test_no_silent_copy_to_numpy(device):
     for function in (np.add, np.concatenate, np.linalg.norm, np.array_equal, np.array_equiv):
         with pytest.raises(TypeError):
             function(to_device([1.0], device), to_device([1.0], device))
+    for create in (np.zeros, np.ones, np.eye, np.arange, np.array):
+        with pytest.raises(TypeError):
+            create(2, like=to_device([1.0], device))
 
 
 def test_functions_of_numpy(device):
