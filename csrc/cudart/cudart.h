@@ -2,7 +2,7 @@
    library instead of NVIDIA's libcudart. Everything that a program starts is done before the call returns, so
    that streams are in order and a run is deterministic.
 
-   Every function of the interfaceis one call of CUDART_RUN, which takes the lock, reports errors of earlier
+   Every function of the interface is one call of CUDART_RUN, which takes the lock, reports errors of earlier
    kernels, and keeps the last error of the thread. */
 #ifndef CUDART_H
 #define CUDART_H
