@@ -1,5 +1,5 @@
-/* Runs and times rungs of the reduction ladder: checks the plan against the device, and asks CUB for the
-   workspace of its function. */
+/* Runs and times rungs of the reduction ladder: checks the plan against the device, and queries the workspace
+   of CUB's function. */
 #include <stddef.h>
 
 #include "executor/executor.h"
