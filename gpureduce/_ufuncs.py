@@ -98,6 +98,11 @@ class Reducer:
             )
         return getattr(np, self.__name__)(*args, **options)
 
+    def _check_dtype(self, dtype: DTypeLike | None) -> None:
+        """Raise TypeError for a dtype other than bool of a logical operator."""
+        if self._op in ("any", "all") and dtype is not None and dtype_of(dtype) != np.dtype(bool):
+            raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {dtype_of(dtype)}")
+
     @counted
     def reduce(
         self,
@@ -140,8 +145,7 @@ class Reducer:
         done = self._core(**dict(zip(_ARGUMENTS, arguments, strict=True)), **options)
         if done is not NotImplemented:
             return done
-        if self._op in ("any", "all") and dtype is not None and dtype_of(dtype) != np.dtype(bool):
-            raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {dtype_of(dtype)}")
+        self._check_dtype(dtype)
         as_array = out is ...
         out = _only(out)
         chosen = Options(**options)
@@ -193,8 +197,7 @@ class Reducer:
         numpy.ndarray or DeviceArray
         """
         target: Any = _only(out)
-        if self._op in ("any", "all") and dtype is not None and dtype_of(dtype) != np.dtype(bool):
-            raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {dtype_of(dtype)}")
+        self._check_dtype(dtype)
         options = {"device": device, "stream": stream, "as_device": as_device}
         return functions.reduceat(
             array, indices, self._op, axis=axis, dtype=dtype, out=target, **cast(Any, options)
@@ -225,7 +228,8 @@ class Accumulator(Reducer):
         axis : int
             Axis along which to accumulate.
         dtype : dtype_like, optional
-            Data type of the accumulator and of the result.
+            Data type of the result. Sums and products accumulate in it; `minimum` and `maximum` cast the
+            elements to it first. Default: as for `gpureduce.cumulative_sum` and `gpureduce.cummax`.
         out : numpy.ndarray or device array, or tuple of one, optional
             Output array.
         device, stream, as_device
@@ -235,45 +239,18 @@ class Accumulator(Reducer):
         -------
         numpy.ndarray or DeviceArray
         """
-        scan = functions.cumulative_sum if self._op == "sum" else functions.cumulative_prod
         options = {"device": device, "stream": stream, "as_device": as_device}
-        return scan(array, axis=axis, dtype=dtype, out=_only(out), **cast(Any, options))
+        return self._scan(array, axis, dtype, out, cast(Any, options))
+
+    def _scan(self, array: Any, axis: SupportsIndex, dtype: DTypeLike | None, out: Any, options: Any) -> Any:
+        scan = functions.cumulative_sum if self._op == "sum" else functions.cumulative_prod
+        return scan(array, axis=axis, dtype=dtype, out=_only(out), **options)
 
 
-class Extreme(Reducer):
+class Extreme(Accumulator):
     """A ufunc that chooses elements, and accumulates in their dtype."""
 
-    @counted
-    def accumulate(
-        self,
-        array: AnyArray,
-        axis: SupportsIndex = 0,
-        dtype: DTypeLike | None = None,
-        out: Out | tuple[Out] | None = None,
-        *,
-        device: str | Device | None = None,
-        stream: Stream | None = None,
-        as_device: bool | None = None,
-    ) -> Any:
-        """Accumulate along an axis, as `numpy.ufunc.accumulate`.
-
-        Parameters
-        ----------
-        array : array_like or device array
-            Input array.
-        axis : int
-            Axis along which to accumulate.
-        dtype : dtype_like, optional
-            Data type of the result, to which elements are cast first. Default: the dtype of the elements.
-        out : numpy.ndarray or device array, or tuple of one, optional
-            Output array.
-        device, stream, as_device
-            As for `gpureduce.cummax`.
-
-        Returns
-        -------
-        numpy.ndarray or DeviceArray
-        """
+    def _scan(self, array: Any, axis: SupportsIndex, dtype: DTypeLike | None, out: Any, options: Any) -> Any:
         if dtype is not None:
             wanted = dtype_of(dtype)
             require_supported(wanted, "dtype")
@@ -282,5 +259,4 @@ class Extreme(Reducer):
                 require_supported(given.dtype, "array")
             array = given.astype(wanted)
         scan = functions.cummax if self._op == "max" else functions.cummin
-        options = {"device": device, "stream": stream, "as_device": as_device}
-        return scan(array, axis, out=_only(out), **cast(Any, options))
+        return scan(array, axis, out=_only(out), **options)
