@@ -111,7 +111,7 @@ def segment_reduce(
     exact : bool
         True raises OverflowError if a ``"sum"`` of integers does not fit the dtype of the result; without it,
         such a sum wraps, as in NumPy. All other sums and means are exact in any case. Results of ``"var"``
-        and ``"std"``, also of those that skip NaNs, are then exact and rounded once, in any order of the
+        and ``"std"``, and of their forms that skip NaNs, are then exact and rounded once, in any order of the
         rows; the call copies `a` to the host.
 
     Returns

@@ -39,7 +39,7 @@ void sim_observe(sim *s, sim_observers *o, const ptx_kernel *kernel, uint64_t ti
 /* Removes the observers, and frees them. */
 void sim_unobserve(sim *s, sim_observers *o);
 
-/* The counters are sums over ldmatrix and wmma instructions; `hazard` is that of the first race. */
+/* The counters are sums over ldmatrix and wmma instructions; `hazard` is the hazard of the first race. */
 typedef struct sim_outcome {
     ptx_status status;
     ptx_error error;

@@ -30,7 +30,7 @@ struct FilterTile {
     }
 };
 
-// Whether four neighbouring filters of a pixel, if it has so many, can be stored at once.
+// Whether any four neighbouring filters of a pixel, from a multiple of four on, can be stored at once.
 inline __device__ bool fours_aligned(const gr_conv_params &p) {
     return p.of_out.channel == 1 && p.out % 16 == 0 && p.filters % 4 == 0;
 }

@@ -269,8 +269,8 @@ template <int COLUMNS, int THREAD_M, int THREAD_N, int LANES_M_ = THREAD_M<THREA
     }
 };
 
-// Multiplies a thread's results by one, from a special register so that the compiler keeps the product: it
-// may be in other registers than those that are stored.
+// Multiplies a thread's results by one, from a special register so that the compiler keeps the product: the
+// product may be in other registers than the stored results.
 template <class T, int R, int S> __device__ void free_of_store(T (&sums)[R][S]) {
     const float one = float(blockDim.z);
 #pragma unroll
