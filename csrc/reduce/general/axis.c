@@ -6,20 +6,25 @@
 
 /* Thresholds measured on an H200: benchmarks/results/axis_h200.json. */
 enum {
-    BLOCKS_PER_SM = 4,         /* blocks that an SM holds at 64 registers per thread */
-    MAX_TILE_REGION = 512,     /* max. bytes of a region of `tiles` */
-    MAX_NARROW_TILE = 256,     /* the same for 2-byte elements, which threads load one by one */
-    MAX_BYTES_TILE = 64,       /* the same for 1-byte elements */
-    TILE_ELEMENTS = 16,        /* min. elements per thread of `tiles`, */
-    TILE_LANES = 16,           /* max. threads per result, */
-    MIN_TILE_THREADS = 128,    /* where the order counts, and of a block together */
-    MAX_TILE_ROW = 32,         /* bytes of a row in a region of several columns: wider rows fill sectors */
-    THREAD_BYTES = 256,        /* bytes of a run per thread: sixteen 16-byte loads */
-    MIN_THREAD_BYTES = 64,     /* bytes per thread if threads would be idle: four loads, in flight at once */
-    MIN_LANES = 4,             /* min. neighbouring threads per run, which read whole sectors, */
-    LONG_RUN_BYTES = 256,      /* if a result has several runs of at least this many bytes */
-    SHORT_RUNS = 1 << 24,      /* total bytes from which threads of several runs get half of THREAD_BYTES */
-    PART_BYTES = 256,          /* bytes per thread of a part below which pass 2 does not pay */
+    BLOCKS_PER_SM = 4,      /* blocks that an SM holds at 64 registers per thread */
+    MAX_TILE_REGION = 512,  /* max. bytes of a region of `tiles` */
+    MAX_NARROW_TILE = 256,  /* the same for 2-byte elements, which threads load one by one */
+    MAX_BYTES_TILE = 64,    /* the same for 1-byte elements */
+    TILE_ELEMENTS = 16,     /* min. elements per thread of `tiles`, */
+    TILE_LANES = 16,        /* max. threads per result, */
+    MIN_TILE_THREADS = 128, /* where the order counts, and of a block together */
+    MAX_TILE_ROW = 32,      /* bytes of a row in a region of several columns: wider rows fill sectors */
+    THREAD_BYTES = 256,     /* bytes of a run per thread: sixteen 16-byte loads */
+    MIN_THREAD_BYTES = 64,  /* bytes per thread if threads would be idle: four loads, in flight at once */
+    MIN_LANES = 4,          /* min. neighbouring threads per run, which read whole sectors, */
+    LONG_RUN_BYTES = 256,   /* if a result has several runs of at least this many bytes */
+    SHORT_RUNS = 1 << 24,   /* total bytes from which threads of several runs get half of THREAD_BYTES */
+    PART_BYTES = 256,       /* bytes per thread of a part below which pass 2 does not pay */
+    PIECE_STRIPS = 4,       /* strips per lane of a piece of `pieces`, */
+    LONG_PIECE_STRIPS = 8,  /* and of rows from LONG_ROW_BYTES on; */
+    LONG_ROW_BYTES = 1 << 20,
+    ENOUGH_SHARE = 2,          /* half of the resident threads have enough loads in flight */
+    MAX_PIECES = 4096,         /* pieces per row, from which on pieces grow */
     MIN_ACROSS = 8,            /* min. neighbouring slots: narrower parts of rows read slower */
     MIN_SECTOR_SLOTS = 2,      /* min. neighbouring slots if threads would be idle: a sector */
     MAX_UNALIGNED_ACROSS = 64, /* slots of an unaligned batch that one block combines */
@@ -292,6 +297,66 @@ static bool plan_rows(const gr_layout *layout, gr_general_launch *launch) {
     return set_launch(launch, "rows", blocks, parts);
 }
 
+/* ---- pieces ---- */
+
+static uint32_t log2_of(uint32_t power) {
+    uint32_t bits = 0;
+    while (power >> bits > 1)
+        ++bits;
+    return bits;
+}
+
+/* Cuts a row into pieces by its length alone: the order of its elements follows from that. */
+static gr_pieces cut_row(uint64_t run, uint64_t item, uint32_t *strips) {
+    const uint64_t bytes = run * item;
+    const uint32_t lanes = power_of_two_up_to(bytes / THREAD_BYTES, WARP);
+    const uint64_t all = gr_ceil_div(bytes, (uint64_t)GR_STRIP_BYTES * lanes);
+    const uint32_t each = bytes < LONG_ROW_BYTES ? PIECE_STRIPS : LONG_PIECE_STRIPS;
+    const uint32_t long_each = power_of_two_from(gr_ceil_div(all, MAX_PIECES), UINT32_MAX / 2);
+    *strips = each > long_each ? each : long_each;
+    return (gr_pieces){.run = run,
+                       .length = (uint64_t)*strips * lanes * GR_STRIP_BYTES / item,
+                       .pieces = gr_ceil_div(all, *strips),
+                       .lane_bits = log2_of(lanes)};
+}
+
+/* Half of the resident threads have enough loads in flight: if there are as many, a group of lanes takes
+   whole pieces. Otherwise each strip goes to another group. */
+static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    const uint64_t item = layout->item_bytes;
+    if (!layout->has_pieces || p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)item ||
+        p->count * item < MIN_GAPPED_RUN_BYTES)
+        return false;
+    uint32_t strips;
+    gr_pieces pieces = cut_row(p->count, item, &strips);
+    const uint64_t resident_blocks = launch->resident_blocks = rows_resident_blocks(layout);
+    const uint64_t threads = resident_blocks * GR_GENERAL_THREADS, lanes = (uint64_t)1 << pieces.lane_bits;
+    const bool whole_pieces =
+        p->results * pieces.pieces * lanes * ENOUGH_SHARE >= threads || strips * lanes > GR_GENERAL_THREADS;
+    uint64_t along = lanes, parts = 1;
+    if (!whole_pieces) {
+        const uint64_t all = gr_ceil_div(p->count * item, GR_STRIP_BYTES * lanes);
+        const uint32_t share = power_of_two_from(all, strips);
+        pieces.share_bits = log2_of(share);
+        along *= share;
+        parts = pieces.pieces;
+    } else if (pieces.pieces > 1 &&
+               (pieces.pieces <= GR_PIECE_BRANCHES || p->results * lanes < 2 * threads)) {
+        const uint32_t side_by_side = power_of_two_from(pieces.pieces, GR_PIECE_BRANCHES);
+        along *= side_by_side;
+        parts = gr_ceil_div(pieces.pieces, side_by_side);
+    }
+    p->pieces = pieces;
+    p->threads_along = (uint32_t)along;
+    bool aligned = layout->origin % GR_VECTOR_BYTES == 0;
+    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
+        aligned = aligned && (p->keep.extent[d] == 1 || p->keep.stride[d] % GR_VECTOR_BYTES == 0);
+    p->flags |= aligned ? 0u : GR_UNALIGNED_ROWS;
+    launch->of_pieces = true;
+    return set_launch(launch, "pieces", gr_ceil_div(p->results, GR_GENERAL_THREADS / along), parts);
+}
+
 /* ---- columns ---- */
 
 /* Splits the threads of a block between neighbouring slots, rows of a slot, and batches. `min_across`: min.
@@ -466,10 +531,11 @@ static bool plan_one(const gr_layout *layout, gr_general_launch *launch) {
     const bool few = scattered && p->results * p->count <= FEW_SCATTERED;
     const bool side_by_side = layout->packed && !layout->has_second && p->count > 0 && !few;
     if (side_by_side && layout->only_rows)
-        return plan_rows(layout, launch) || plan_any(layout, launch);
+        return plan_pieces(layout, launch) || plan_rows(layout, launch) || plan_any(layout, launch);
     const bool all = side_by_side && !layout->only_axis;
     if ((all && (plan_map(layout, launch) || plan_tiles(layout, launch))) ||
-        (side_by_side && (plan_rows(layout, launch) || plan_columns(layout, launch)))) {
+        (side_by_side &&
+         (plan_pieces(layout, launch) || plan_rows(layout, launch) || plan_columns(layout, launch)))) {
         launch->writes_states = scattered;
         return true;
     }
@@ -488,8 +554,10 @@ bool gr_last_plan(gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     /* Enough threads per result to load all States at once, but at least four neighbouring results. */
     const uint32_t side_by_side = power_of_two_from(p->results, 4);
+    /* Of pieces a thread takes the branches of one node. */
     const uint32_t along =
-        power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
+        power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT),
+                          p->flags & GR_OF_PIECES ? GR_GENERAL_THREADS : GR_GENERAL_THREADS / side_by_side);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     p->threads_along = along;
     p->flags |= GR_TRIGGER_EARLY;

@@ -12,7 +12,7 @@
     GR_SPREAD_##bytes(op, F, dtype, In)                                                                      \
         GR_GENERAL(axis, axis_occupancy<F<In>>, op, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)       \
             GR_GENERAL(whole, whole_blocks<F<In>>, op, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)   \
-                GR_OWN_LAST(op, F, dtype, In)
+                GR_OWN_LAST(op, F, dtype, In) GR_PIECES_##kind(op, F, dtype, In)
 
 #define GR_GENERAL_OP(...) GR_TAKES_VARIANCE(var, Var, __VA_ARGS__)
 #include "reduce/general/instantiate.cuh"

@@ -9,6 +9,7 @@
 #include "reduce/general/columns.cuh"
 #include "reduce/general/last.cuh"
 #include "reduce/general/map.cuh"
+#include "reduce/general/pieces.cuh"
 #include "reduce/general/rows.cuh"
 #include "reduce/general/small_integers.cuh"
 #include "reduce/general/spread.cuh"
@@ -32,6 +33,9 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 #define GR_ROWS(op, F, dtype, In)                                                                            \
     GR_GENERAL(rows, (rows_occupancy<F<In>, In>), op, dtype,                                                 \
                reduce_rows<F<In>, RowAccumulator<F<In>, In>, In>)
+#define GR_PIECES(op, F, dtype, In)                                                                          \
+    GR_GENERAL(pieces, (rows_occupancy<F<In>, In>), op, dtype,                                               \
+               reduce_pieces<F<In>, RowAccumulator<F<In>, In>, In>)
 #define GR_COLUMNS(op, F, dtype, In)                                                                         \
     GR_GENERAL(columns, (columns_occupancy<F<In>, In>), op, dtype, reduce_columns<F<In>, In>)
 
@@ -81,6 +85,18 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 #define GR_SPREAD_8(...)
 #define GR_SPREAD_16(...)
 
+// Of sums, products and means of floating-point numbers.
+#define GR_OWN_PIECES GR_PASTE(GR_OWN_PIECES_, GR_RESULT)
+#define GR_OWN_PIECES_SUM GR_PIECES_OF
+#define GR_OWN_PIECES_MEAN GR_PIECES_OF
+#define GR_OWN_PIECES_SAME GR_DROP
+#define GR_OWN_PIECES_B8 GR_DROP
+#define GR_OWN_PIECES_I64 GR_DROP
+#define GR_PIECES_OF(op, F, dtype, In, kind) GR_PIECES_##kind(op, F, dtype, In)
+#define GR_PIECES_BITS(...)
+#define GR_PIECES_REAL GR_PIECES
+#define GR_PIECES_COMPLEX GR_PIECES
+
 #define GR_TAKES_ALL(op, F, dtype, In, kind, bytes)                                                          \
     GR_ROWS(op, F, dtype, In)                                                                                \
     GR_COLUMNS(op, F, dtype, In)                                                                             \
@@ -89,7 +105,7 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
     GR_SPREAD_##bytes(op, F, dtype, In)                                                                      \
         GR_GENERAL(axis, axis_occupancy<F<In>>, op, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)       \
             GR_GENERAL(whole, whole_blocks<F<In>>, op, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)   \
-                GR_OWN_LAST(op, F, dtype, In)
+                GR_OWN_LAST(op, F, dtype, In) GR_OWN_PIECES(op, F, dtype, In, kind)
 
 // Where elements under a mask make a State of another kind.
 #define GR_TAKES_MASKED(op, F, dtype, In, ...)                                                               \

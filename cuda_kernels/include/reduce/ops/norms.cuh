@@ -154,6 +154,15 @@ template <> struct RootNorm<double> {
 
 template <class In> struct VectorAccumulator<RootNorm<In>, In> : StateAccumulator<RootNorm<In>> {
     using State = typename RootNorm<In>::State;
+    template <unsigned N> static __device__ State of(const Vec16<In> *x) {
+        constexpr unsigned length = Vec16<In>::length;
+        const auto term = [=](unsigned i) { return double(widen(element_of(x, i))); };
+        const double sum = sum_of_squares<N * length, length>(term);
+        if constexpr (sizeof(In) == 8)
+            return RootNorm<In>::template of<N * length, length>(sum, term);
+        else
+            return sum;
+    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         constexpr unsigned length = Vec16<In>::length;
