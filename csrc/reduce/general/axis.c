@@ -21,9 +21,9 @@ enum {
     SHORT_RUNS = 1 << 24,   /* total bytes from which threads of several runs get half of THREAD_BYTES */
     PART_BYTES = 256,       /* bytes per thread of a part below which pass 2 does not pay */
     PIECE_STRIPS = 4,       /* strips per lane of a piece of `pieces`, */
-    LONG_PIECE_STRIPS = 8,  /* and of rows from LONG_ROW_BYTES on; */
+    LONG_PIECE_STRIPS = 8,  /* and of rows up to ONE_PIECE_BYTES and from LONG_ROW_BYTES on */
+    ONE_PIECE_BYTES = 1 << 15,
     LONG_ROW_BYTES = 1 << 20,
-    ENOUGH_SHARE = 2,          /* half of the resident threads have enough loads in flight */
     MAX_PIECES = 4096,         /* pieces per row, from which on pieces grow */
     MIN_ACROSS = 8,            /* min. neighbouring slots: narrower parts of rows read slower */
     MIN_SECTOR_SLOTS = 2,      /* min. neighbouring slots if threads would be idle: a sector */
@@ -248,7 +248,9 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t each = gr_min(gr_ceil_div(target, unit), capacity / region / unit) * unit;
     const uint64_t blocks = gr_ceil_div(regions, each);
     if (any_order) {
-        const uint64_t in_tile = gr_min(each * width, GR_GENERAL_THREADS);
+        /* Where the order counts, it does not follow from the alignment. */
+        const uint64_t full = GR_TILE_BYTES / layout->item_bytes / region / unit * unit;
+        const uint64_t in_tile = gr_min((layout->has_pieces ? full : each) * width, GR_GENERAL_THREADS);
         lanes = power_of_two_up_to(gr_min(GR_GENERAL_THREADS / in_tile, p->count), WARP);
     }
     p->tiles = (gr_tiles){.regions = regions,
@@ -256,7 +258,9 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
                           .width = (uint32_t)width,
                           .each = (uint32_t)each,
                           .lanes = lanes};
-    if (any_order)
+    if (any_order && layout->has_pieces && region > 1 && region * layout->item_bytes % GR_VECTOR_BYTES == 0)
+        p->tiles.by_region = (uint32_t)(((uint64_t)1 << 32) / region + 1);
+    else if (any_order && !layout->has_pieces)
         avoid_conflicts(&p->tiles, layout->item_bytes, p->count / lanes);
     return set_launch(launch, "tiles", blocks, 1);
 }
@@ -311,17 +315,18 @@ static gr_pieces cut_row(uint64_t run, uint64_t item, uint32_t *strips) {
     const uint64_t bytes = run * item;
     const uint32_t lanes = power_of_two_up_to(bytes / THREAD_BYTES, WARP);
     const uint64_t all = gr_ceil_div(bytes, (uint64_t)GR_STRIP_BYTES * lanes);
-    const uint32_t each = bytes < LONG_ROW_BYTES ? PIECE_STRIPS : LONG_PIECE_STRIPS;
+    const bool short_pieces = bytes > ONE_PIECE_BYTES && bytes < LONG_ROW_BYTES;
+    const uint32_t each = short_pieces ? PIECE_STRIPS : LONG_PIECE_STRIPS;
     const uint32_t long_each = power_of_two_from(gr_ceil_div(all, MAX_PIECES), UINT32_MAX / 2);
     *strips = each > long_each ? each : long_each;
     return (gr_pieces){.run = run,
                        .length = (uint64_t)*strips * lanes * GR_STRIP_BYTES / item,
-                       .pieces = gr_ceil_div(all, *strips),
+                       .pieces = (uint32_t)gr_ceil_div(all, *strips),
                        .lane_bits = log2_of(lanes)};
 }
 
-/* Half of the resident threads have enough loads in flight: if there are as many, a group of lanes takes
-   whole pieces. Otherwise each strip goes to another group. */
+/* 3/8 of the resident threads have enough loads in flight: if there are as many, a group of lanes takes whole
+   pieces. Otherwise each strip goes to another group. */
 static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes;
@@ -333,7 +338,7 @@ static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t resident_blocks = launch->resident_blocks = rows_resident_blocks(layout);
     const uint64_t threads = resident_blocks * GR_GENERAL_THREADS, lanes = (uint64_t)1 << pieces.lane_bits;
     const bool whole_pieces =
-        p->results * pieces.pieces * lanes * ENOUGH_SHARE >= threads || strips * lanes > GR_GENERAL_THREADS;
+        p->results * pieces.pieces * lanes * 8 >= threads * 3 || strips * lanes > GR_GENERAL_THREADS;
     uint64_t along = lanes, parts = 1;
     if (!whole_pieces) {
         const uint64_t all = gr_ceil_div(p->count * item, GR_STRIP_BYTES * lanes);

@@ -92,7 +92,7 @@ typedef struct gr_rows {
 typedef struct gr_pieces {
     uint64_t run;
     uint64_t length; /* elements per piece, whole strips of all lanes; the last piece may be shorter */
-    uint64_t pieces;
+    uint32_t pieces;
     uint32_t lane_bits;
     uint32_t share_bits;
 } gr_pieces;
@@ -126,6 +126,7 @@ typedef struct gr_tiles {
     uint32_t each;                      /* regions per tile */
     uint32_t lanes;                     /* threads per result, a power of two up to 32 */
     uint32_t rotate_shift, rotate_mask; /* first element of a thread: region >> shift & mask */
+    uint32_t by_region; /* of regions with gaps between them: (n * by) >> 32 is n / region; otherwise 0 */
 } gr_tiles;
 
 typedef struct gr_general_params {

@@ -202,6 +202,7 @@ template <class T> struct One<ComplexParts<T>> {
 // What functors have in common whose States are sums.
 template <class S> struct Additive {
     using State = S;
+    static constexpr bool neutral = true; // identity and x combine to x, exactly
     static __device__ State identity() {
         return Neutral<State>::make();
     }

@@ -38,86 +38,79 @@ template <class A, unsigned N, class In> __device__ typename A::Acc of_vectors(c
     }
 }
 
+// Whether the fold of no elements and others is exactly those others.
+template <class A, class = void> constexpr bool is_neutral = false;
+template <class A> constexpr bool is_neutral<A, decltype(void(A::neutral))> = A::neutral;
+
 // ---- one lane of a piece ----
 
-// Loads N vectors, `apart` vectors from one to the next. At another alignment it loads element by element.
-template <unsigned N, class In>
-__device__ void load_apart(Vec16<In> (&x)[N], uint64_t from, unsigned apart, unsigned count, bool aligned) {
-    const uint64_t bytes = 16 * uint64_t(apart);
-    if (aligned) {
+// The vector at an address: element by element unless it is aligned.
+template <bool Aligned, class In> __device__ Vec16<In> vec16_at(uint64_t from) {
+    if constexpr (Aligned) {
+        return *reinterpret_cast<const Vec16<In> *>(from);
+    } else {
+        Vec16Elements<In> x;
 #pragma unroll
-        for (unsigned k = 0; k < N; ++k)
-            if (k < count)
-                x[k] = *reinterpret_cast<const Vec16<In> *>(from + k * bytes);
-        return;
+        for (unsigned e = 0; e < Vec16<In>::length; ++e)
+            x.element[e] = reinterpret_cast<const In *>(from)[e];
+        return x.chunk;
     }
+}
+template <bool Aligned, unsigned N, class In>
+__device__ void load_apart(Vec16<In> (&x)[N], uint64_t from, uint64_t apart) {
 #pragma unroll
     for (unsigned k = 0; k < N; ++k)
-        if (k < count) {
-            Vec16Elements<In> elements;
-#pragma unroll
-            for (unsigned e = 0; e < Vec16<In>::length; ++e)
-                elements.element[e] = reinterpret_cast<const In *>(from + k * bytes)[e];
-            x[k] = elements.chunk;
-        }
+        x[k] = vec16_at<Aligned, In>(from + k * apart);
 }
 
-// The vectors of a piece, as one lane reads them: it has every lanes-th one.
-template <class F, class A, class In> struct PieceLane {
-    static constexpr unsigned strip = GR_STRIP_VECTORS, half = strip / 2;
-    uint64_t from;
-    unsigned vectors, lane, lanes, lane_bits;
-    bool aligned;
-
-    __device__ unsigned strips() const {
-        return lane < vectors ? ((vectors - lane - 1) >> lane_bits) / strip + 1 : 0;
-    }
-    // The last strip of a lane, which is not whole. Of the vectors behind half a strip each is folded alone.
-    __device__ typename A::Acc part_of_strip(unsigned at) const {
-        typename A::Acc acc = A::init();
-        const bool has_half = at + (half - 1) * lanes < vectors;
-        if (has_half) {
-            Vec16<In> x[half];
-            load_apart(x, from + 16 * uint64_t(at), lanes, half, aligned);
-            acc = of_vectors<A, half>(x);
-            at += half * lanes;
-        }
-        const unsigned left = at < vectors ? ((vectors - at - 1) >> lane_bits) + 1 : 0;
-        Vec16<In> x[half - 1];
-        load_apart(x, from + 16 * uint64_t(at), lanes, left, aligned);
-#pragma unroll
-        for (unsigned k = 0; k < half - 1; ++k)
-            if (k < left) {
-                const typename A::Acc one = of_vectors<A, 1>(x + k);
-                acc = k > 0 || has_half ? fold<F, A>(acc, one) : one;
-            }
-        return acc;
-    }
-    // Every share-th strip from number `first` on: one strip, or all of them.
-    __device__ typename A::Acc take(unsigned first, unsigned share) const {
-        typename A::Acc acc = A::init();
-        unsigned at = lane + first * strip * lanes;
-        bool has_one = false;
+// A lane folds the vectors that it has of a piece, from the first one on. `from`: address of its first
+// vector; `apart`: bytes from one to the next; `left`: vectors from there on. It takes every step-th strip.
+template <class F, class A, class In, bool Aligned>
+__device__ typename A::Acc of_lane(uint64_t from, uint64_t apart, int left, unsigned step) {
+    using Acc = typename A::Acc;
+    constexpr int strip = GR_STRIP_VECTORS, half = strip / 2;
+    Acc acc = A::init();
+    bool has_one = is_neutral<A>;
 #pragma unroll 1
-        for (; at + (strip - 1) * lanes < vectors; at += strip * lanes * share) {
-            Vec16<In> x[half];
-            load_apart(x, from + 16 * uint64_t(at), lanes, half, aligned);
-            typename A::Acc one = of_vectors<A, half>(x);
-            load_apart(x, from + 16 * uint64_t(at + half * lanes), lanes, half, aligned);
-            if constexpr (in_rows<A>)
-                A::template accumulate_in_row<half>(one, x);
-            else
-                one = fold<F, A>(one, of_vectors<A, half>(x));
-            acc = has_one ? fold<F, A>(acc, one) : one;
-            has_one = true;
-        }
-        if (at < vectors) {
-            const typename A::Acc one = part_of_strip(at);
-            acc = has_one ? fold<F, A>(acc, one) : one;
-        }
-        return acc;
+    for (; left >= strip; left -= int(step) * strip, from += step * strip * apart) {
+        Vec16<In> x[half];
+        load_apart<Aligned>(x, from, apart);
+        Acc one = of_vectors<A, half>(x);
+        load_apart<Aligned>(x, from + half * apart, apart);
+        if constexpr (in_rows<A>)
+            A::template accumulate_in_row<half>(one, x);
+        else
+            one = fold<F, A>(one, of_vectors<A, half>(x));
+        acc = has_one ? fold<F, A>(acc, one) : one;
+        has_one = true;
     }
-};
+    if (left <= 0)
+        return acc;
+    // The last strip, which is not whole: of the vectors behind half a strip each is folded alone.
+    Acc one = A::init();
+    bool has_vectors = is_neutral<A>;
+    if (left >= half) {
+        Vec16<In> x[half];
+        load_apart<Aligned>(x, from, apart);
+        one = of_vectors<A, half>(x);
+        has_vectors = true;
+        left -= half;
+        from += half * apart;
+    }
+    Vec16<In> x[half - 1];
+#pragma unroll
+    for (int k = 0; k < half - 1; ++k)
+        if (k < left)
+            x[k] = vec16_at<Aligned, In>(from + k * apart);
+#pragma unroll
+    for (int k = 0; k < half - 1; ++k)
+        if (k < left) {
+            const Acc single = of_vectors<A, 1>(x + k);
+            one = has_vectors ? fold<F, A>(one, single) : single;
+            has_vectors = true;
+        }
+    return has_one ? fold<F, A>(acc, one) : one;
+}
 
 // ---- pieces ----
 
@@ -140,10 +133,10 @@ template <class F> struct PieceTree {
     typename F::State level[GR_PIECE_LEVELS];
 
     // Takes in a piece; at the last one it returns the State of the row.
-    __device__ typename F::State add(uint64_t piece, uint64_t pieces, typename F::State x) {
+    __device__ typename F::State add(unsigned piece, unsigned pieces, typename F::State x) {
         const bool last = piece + 1 == pieces;
         for (unsigned i = 0; i < GR_PIECE_LEVELS && pieces > 1; ++i) {
-            const unsigned branch = unsigned(piece) % GR_PIECE_BRANCHES;
+            const unsigned branch = piece % GR_PIECE_BRANCHES;
             x = branch > 0 ? F::combine(level[i], x) : x;
             level[i] = x;
             if (branch + 1 < GR_PIECE_BRANCHES && !last)
@@ -169,27 +162,31 @@ template <class F, class A, class In> __device__ void reduce_pieces(const gr_gen
     const uint64_t result = uint64_t(blockIdx.x) * (GR_GENERAL_THREADS / along) + threadIdx.x / along;
     const bool active = result < p.results;
     const uint64_t base = p.in + offsets(p.keep, active ? result : 0).in;
-    const uint64_t before = uint64_t(blockIdx.y) * side_by_side + (at >> (lane_bits + share_bits));
+    const unsigned begin_piece = blockIdx.y * side_by_side + (at >> (lane_bits + share_bits));
     State whole = F::identity();
     pdl_begin(p);
     // Lanes of one warp may have several rows, but then these have one piece each.
-    for (uint64_t piece = before; piece < r.pieces; piece += uint64_t(side_by_side) * gridDim.y) {
+    for (unsigned piece = begin_piece; piece < r.pieces; piece += side_by_side * gridDim.y) {
         const uint64_t begin = piece * r.length, left = r.run - begin;
         const unsigned count = !active ? 0 : left < r.length ? unsigned(left) : unsigned(r.length);
         const unsigned vectors = count / Vec16<In>::length, singles = count % Vec16<In>::length;
-        const PieceLane<F, A, In> mine = {base + begin * sizeof(In),     vectors, lane, lanes, lane_bits,
-                                          !(p.flags & GR_UNALIGNED_ROWS)};
-        Acc acc = mine.take(strip, 1u << share_bits);
+        const uint64_t from = base + begin * sizeof(In), apart = 16u << lane_bits;
+        const int mine = lane < vectors ? int((vectors - lane - 1) >> lane_bits) + 1 : 0;
+        const uint64_t first = from + 16 * uint64_t(lane) + (strip * GR_STRIP_VECTORS) * apart;
+        const int there = mine - int(strip * GR_STRIP_VECTORS);
+        Acc acc = p.flags & GR_UNALIGNED_ROWS
+                      ? of_lane<F, A, In, false>(first, apart, there, 1u << share_bits)
+                      : of_lane<F, A, In, true>(first, apart, there, 1u << share_bits);
         if (share_bits > 0) {
             strips[threadIdx.x] = acc;
             __syncthreads();
-            const unsigned all = strip == 0 ? mine.strips() : 0;
-            for (unsigned k = 1; k < all; ++k)
-                acc = fold<F, A>(acc, strips[threadIdx.x + (k << lane_bits)]);
+            if (strip == 0)
+                for (int k = 1; k * GR_STRIP_VECTORS < mine; ++k)
+                    acc = fold<F, A>(acc, strips[threadIdx.x + (k << lane_bits)]);
         }
         State x = A::to_state(acc);
         for (unsigned i = lane; i < singles; i += lanes)
-            x = F::combine(x, F::load(reinterpret_cast<const In *>(mine.from)[count - singles + i], 0));
+            x = F::combine(x, F::load(reinterpret_cast<const In *>(from)[count - singles + i], 0));
         x = combine_lanes<F>(x, lanes);
         if (side_by_side == 1 && gridDim.y == 1 && r.pieces > 1) {
             if (lane == 0)
@@ -204,7 +201,7 @@ template <class F, class A, class In> __device__ void reduce_pieces(const gr_gen
         if (lane == 0)
             nodes[warp] = whole;
         __syncthreads();
-        const uint64_t behind = r.pieces - uint64_t(blockIdx.y) * side_by_side;
+        const unsigned behind = r.pieces - blockIdx.y * side_by_side;
         if (at == 0)
             for (unsigned k = 1; k < side_by_side && k < behind; ++k)
                 whole = F::combine(whole, nodes[warp + k]);

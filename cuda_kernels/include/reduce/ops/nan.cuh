@@ -16,6 +16,7 @@ template <class In> struct NanSum {
     using Of = Mean<In>;
     using State = typename Of::State;
     using Out = In;
+    static constexpr bool neutral = true;
     static __device__ State identity() {
         return Of::identity();
     }
@@ -63,6 +64,7 @@ template <class In> struct VectorAccumulator<NanSum<In>, In> : StateAccumulator<
 template <class In> struct NanMean {
     using Of = NanSum<In>;
     using Out = In;
+    static constexpr bool neutral = true;
     struct State { // in words of four bytes behind the sum: there is none that nothing is in
         typename Of::State sum;
         uint32_t low, high;

@@ -13,6 +13,7 @@ namespace gr::reduce {
 
 template <class In> struct SumNorm {
     using State = double;
+    static constexpr bool neutral = true;
     using Out = In;
     static __device__ State identity() {
         return 0;
@@ -48,6 +49,7 @@ template <unsigned N, unsigned Length, class Terms> __device__ double sum_of_squ
 
 template <class In> struct RootNorm {
     using State = double;
+    static constexpr bool neutral = true;
     using Out = In;
     static __device__ State identity() {
         return 0;
@@ -87,6 +89,7 @@ template <> struct RootNorm<double> {
         }
     };
     using Out = double;
+    static constexpr bool neutral = true;
     static __device__ State in_scale(double sum, int32_t scale) {
         return {uint32_t(__double2loint(sum)), uint32_t(__double2hiint(sum)), scale};
     }
