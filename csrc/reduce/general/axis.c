@@ -209,6 +209,19 @@ static void avoid_conflicts(gr_tiles *tiles, size_t item_bytes, uint64_t element
     tiles->rotate_mask = power_of_two_up_to(elements, together) - 1;
 }
 
+/* The same by gaps behind the regions, where the order counts: the threads of a region read neighbouring
+   units of four bytes or more, and regions are an odd multiple of these apart. */
+static void add_gaps(gr_tiles *tiles, size_t item_bytes) {
+    const uint64_t bytes = tiles->region * item_bytes, unit = gr_max(item_bytes, 4);
+    const uint64_t together = gr_max(tiles->lanes * item_bytes / unit, 1);
+    if (bytes % GR_VECTOR_BYTES != 0 || tiles->region == 1)
+        return;
+    uint64_t units = gr_ceil_div(bytes / unit, together);
+    units += units % 2 == 0;
+    tiles->gap = (uint32_t)(units * together * unit - bytes);
+    tiles->by_region = (uint32_t)(((uint64_t)1 << 32) / tiles->region + 1);
+}
+
 static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const gr_dims *keep = &p->keep, *along = &p->along;
@@ -258,8 +271,8 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
                           .width = (uint32_t)width,
                           .each = (uint32_t)each,
                           .lanes = lanes};
-    if (any_order && layout->has_pieces && region > 1 && region * layout->item_bytes % GR_VECTOR_BYTES == 0)
-        p->tiles.by_region = (uint32_t)(((uint64_t)1 << 32) / region + 1);
+    if (any_order && layout->has_pieces)
+        add_gaps(&p->tiles, layout->item_bytes);
     else if (any_order && !layout->has_pieces)
         avoid_conflicts(&p->tiles, layout->item_bytes, p->count / lanes);
     return set_launch(launch, "tiles", blocks, 1);

@@ -126,7 +126,7 @@ typedef struct gr_tiles {
     uint32_t each;                      /* regions per tile */
     uint32_t lanes;                     /* threads per result, a power of two up to 32 */
     uint32_t rotate_shift, rotate_mask; /* first element of a thread: region >> shift & mask */
-    uint32_t by_region; /* of regions with gaps between them: (n * by) >> 32 is n / region; otherwise 0 */
+    uint32_t gap, by_region; /* bytes behind a region in shared memory; (n * by_region) >> 32 is n / region */
 } gr_tiles;
 
 typedef struct gr_general_params {

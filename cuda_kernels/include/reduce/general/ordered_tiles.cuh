@@ -7,59 +7,64 @@
 
 namespace gr::reduce {
 
-// A tile with gaps of GAP bytes, and where its elements are, from that of region 0 on.
+// A tile with gaps of t.gap bytes, which are whole units.
 template <class In> struct RegionTile {
-    static constexpr unsigned gap = sizeof(In) > 4 ? sizeof(In) : 4, width = Vec16<In>::length;
-    static constexpr unsigned bytes = GR_TILE_BYTES + GR_TILE_BYTES / 16 * gap + 16; // of regions of 16 bytes
-    using Unit = typename std::conditional<gap == 4, uint32_t, In>::type;
-
-    // Copies one vector, of which element 0 is number `e` behind the first region's first one.
-    static __device__ void store(unsigned char *to, const gr_tiles &t, unsigned e, bool whole, Vec16<In> x) {
-        constexpr unsigned units = 16 / gap, each = width / units;
-        Vec16Words all;
-        all.vector = x;
-        unsigned region = __umulhi(e, t.by_region);
-#pragma unroll
-        for (unsigned u = 0; u < units; ++u) {
-            if (!whole)
-                region = __umulhi(e + u * each, t.by_region);
-            *reinterpret_cast<Unit *>(to + (e + u * each) * unsigned(sizeof(In)) + region * gap) =
-                all.unit[u];
+    static constexpr unsigned unit_bytes = sizeof(In) > 4 ? sizeof(In) : 4, units = 16 / unit_bytes;
+    static constexpr unsigned width = Vec16<In>::length, each = width / units;
+    static constexpr unsigned bytes =
+        GR_TILE_BYTES + GR_TILE_BYTES / 16 * unit_bytes + 16; // of 16-byte regions
+    using Unit = typename std::conditional<unit_bytes == 4, uint32_t, In>::type;
+    union Vec16Units {
+        Vec16<In> vector;
+        Unit unit[units];
+        __device__ Vec16Units() {
         }
+    };
+
+    // Where element number `e`, from the first region's first one on, is.
+    static __device__ unsigned place(const gr_tiles &t, unsigned e) {
+        return e * unsigned(sizeof(In)) + __umulhi(e, t.by_region) * t.gap;
+    }
+    // `whole`: vectors are those of one region.
+    static __device__ void store(unsigned char *to, const gr_tiles &t, unsigned e, bool whole, Vec16<In> x) {
+        Vec16Units all;
+        all.vector = x;
+        unsigned char *at = to + place(t, e);
+        if (whole && t.gap % 16 == 0) {
+            *reinterpret_cast<Vec16<In> *>(at) = x;
+            return;
+        }
+#pragma unroll
+        for (unsigned u = 0; u < units; ++u)
+            *reinterpret_cast<Unit *>(whole ? at + u * unit_bytes : to + place(t, e + u * each)) =
+                all.unit[u];
     }
     // Copies `n` elements from `address` on.
     static __device__ void load(unsigned char *to, const gr_tiles &t, uint64_t address, unsigned n) {
-        constexpr unsigned each = GR_TILE_BYTES / 16 / GR_GENERAL_THREADS;
+        constexpr unsigned loads = GR_TILE_BYTES / 16 / GR_GENERAL_THREADS;
         const unsigned skew = address % 16 / sizeof(In), end = skew + n;
         const Vec16<In> *from = reinterpret_cast<const Vec16<In> *>(address - address % 16);
         const unsigned first = skew > 0, last = end / width; // vectors that are whole
-        Vec16<In> loaded[each];
+        Vec16<In> loaded[loads];
 #pragma unroll
-        for (unsigned k = 0; k < each; ++k)
+        for (unsigned k = 0; k < loads; ++k)
             if (first + threadIdx.x + k * GR_GENERAL_THREADS < last)
                 loaded[k] = from[first + threadIdx.x + k * GR_GENERAL_THREADS];
 #pragma unroll
-        for (unsigned k = 0; k < each; ++k) {
+        for (unsigned k = 0; k < loads; ++k) {
             const unsigned vector = first + threadIdx.x + k * GR_GENERAL_THREADS;
             if (vector < last)
                 store(to, t, vector * width - skew, skew == 0, loaded[k]);
         }
         const In *const elements = reinterpret_cast<const In *>(from);
         const auto single = [&](unsigned i) {
-            const unsigned e = i - skew, region = __umulhi(e, t.by_region);
-            *reinterpret_cast<In *>(to + e * unsigned(sizeof(In)) + region * gap) = elements[i];
+            *reinterpret_cast<In *>(to + place(t, i - skew)) = elements[i];
         };
         if (first > 0 && threadIdx.x >= skew && threadIdx.x < (end < width ? end : width))
             single(threadIdx.x);
         if (last >= first && threadIdx.x < end - last * width)
             single(last * width + threadIdx.x);
     }
-    union Vec16Words {
-        Vec16<In> vector;
-        Unit unit[16 / gap];
-        __device__ Vec16Words() {
-        }
-    };
 };
 
 template <class F, class In> __device__ void reduce_ordered_tiles(const gr_general_params &p) {
@@ -69,10 +74,9 @@ template <class F, class In> __device__ void reduce_ordered_tiles(const gr_gener
     const gr_tiles &t = p.tiles;
     const uint64_t first = uint64_t(blockIdx.x) * t.each, address = p.in + first * t.region * sizeof(In);
     const unsigned regions = t.regions - first < t.each ? unsigned(t.regions - first) : t.each;
-    const unsigned gap = t.by_region > 0 ? Tile::gap : 0;
     const unsigned char *in = tile;
     pdl_begin(p);
-    if (gap > 0)
+    if (t.gap > 0)
         Tile::load(tile, t, address, regions * t.region);
     else
         in = reinterpret_cast<const unsigned char *>(
@@ -89,7 +93,7 @@ template <class F, class In> __device__ void reduce_ordered_tiles(const gr_gener
         if (result < results) {
             const unsigned region = t.width == 1 ? result : result / t.width;
             const unsigned base = region * t.region + (result - region * t.width) + lane * t.width;
-            const unsigned char *at = in + base * unsigned(sizeof(In)) + region * gap;
+            const unsigned char *at = in + base * unsigned(sizeof(In)) + region * t.gap;
             unsigned left = mine;
 #pragma unroll 1
             for (; left >= 4; left -= 4) {
