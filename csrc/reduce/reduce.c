@@ -24,6 +24,9 @@ static bool has_pieces(gr_op op, gr_dtype dtype) {
     case GR_OP_prod:
     case GR_OP_mean:
     case GR_OP_var:
+    case GR_OP_std:
+    case GR_OP_nanvar:
+    case GR_OP_nanstd:
     case GR_OP_nansum:
     case GR_OP_nanmean:
         return true;

@@ -1,4 +1,4 @@
-"""Rows of floating-point numbers have the same bits among any number of rows, from two on, and at any address.
+"""Rows of floating-point numbers have the same bits among any number of rows, from two on, at any address.
 
 The numbers of rows are those at which csrc/reduce/general/axis.c gives rows to strips, pieces and groups of
 lanes. Elements are spread over exponents and nearly cancel.
@@ -52,7 +52,7 @@ def check(name, dtype, bytes_per_row, elements, device):
     rows = max(4, min(5000, elements // length))
     data = prepared(name, rows_of(rows, length, dtype))
     among_all = results(name, gpureduce.to_device(data, device))
-    assert len(np.unique(among_all)) >= 3  # rows differ
+    assert len(np.unique(among_all)) > 1  # rows differ
     for batch in batches(rows):
         among_fewer = results(name, gpureduce.to_device(data[-batch:], device))
         assert (among_fewer == among_all[-batch:]).all(), (length, batch)
