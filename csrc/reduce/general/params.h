@@ -40,7 +40,7 @@ enum {
                                  do not begin at multiples of 16 bytes. */
     GR_FOLD = 32,             /* `columns`: a block holds all replicas of its columns and combines them. */
     GR_TRIGGER_EARLY = 128,   /* Trigger the dependent launch when the kernel starts. */
-    GR_OF_PIECES = 256,       /* `last`: the States are those of pieces, or of nodes of their tree. */
+    GR_OF_PIECES = 1 << 10,   /* `last`: the States are those of pieces, or of nodes of their tree. */
     GR_SCATTERED_OUTPUT = 64, /* output_layout or multiplicity is not trivial. */
 };
 
