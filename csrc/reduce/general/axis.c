@@ -16,12 +16,13 @@ enum {
     MAX_TILE_ROW = 32,      /* bytes of a row in a region of several columns: wider rows fill sectors */
     THREAD_BYTES = 256,     /* bytes of a run per thread: sixteen 16-byte loads */
     MIN_THREAD_BYTES = 64,  /* bytes per thread if threads would be idle: four loads, in flight at once */
-    MIN_LANES = 4,          /* min. neighbouring threads per run, which read whole sectors, */
-    LONG_RUN_BYTES = 256,   /* if a result has several runs of at least this many bytes */
-    SHORT_RUNS = 1 << 24,   /* total bytes from which threads of several runs get half of THREAD_BYTES */
-    PART_BYTES = 256,       /* bytes per thread of a part below which pass 2 does not pay */
-    PIECE_STRIPS = 4,       /* strips per lane of a piece of `pieces`, */
-    LONG_PIECE_STRIPS = 8,  /* and of rows up to ONE_PIECE_BYTES and from LONG_ROW_BYTES on */
+    SECTOR_BYTES = 32,
+    MIN_LANES = 4,         /* min. neighbouring threads per run, which read whole sectors, */
+    LONG_RUN_BYTES = 256,  /* if a result has several runs of at least this many bytes */
+    SHORT_RUNS = 1 << 24,  /* total bytes from which threads of several runs get half of THREAD_BYTES */
+    PART_BYTES = 256,      /* bytes per thread of a part below which pass 2 does not pay */
+    PIECE_STRIPS = 4,      /* strips per lane of a piece of `pieces`, */
+    LONG_PIECE_STRIPS = 8, /* and of rows up to ONE_PIECE_BYTES and from LONG_ROW_BYTES on */
     ONE_PIECE_BYTES = 1 << 15,
     LONG_ROW_BYTES = 1 << 20,
     MAX_PIECES = 4096,         /* pieces per row, from which on pieces grow */
@@ -326,7 +327,9 @@ static uint32_t log2_of(uint32_t power) {
 /* Cuts a row into pieces by its length alone: the order of its elements follows from that. */
 static gr_pieces cut_row(uint64_t run, uint64_t item, uint32_t *strips) {
     const uint64_t bytes = run * item;
-    const uint32_t lanes = power_of_two_up_to(bytes / THREAD_BYTES, WARP);
+    /* Neighbouring lanes read whole sectors of short rows, too. */
+    const uint32_t few = power_of_two_up_to(bytes / SECTOR_BYTES, MIN_LANES);
+    const uint32_t many = power_of_two_up_to(bytes / THREAD_BYTES, WARP), lanes = many > few ? many : few;
     const uint64_t all = gr_ceil_div(bytes, (uint64_t)GR_STRIP_BYTES * lanes);
     const bool short_pieces = bytes > ONE_PIECE_BYTES && bytes < LONG_ROW_BYTES;
     const uint32_t each = short_pieces ? PIECE_STRIPS : LONG_PIECE_STRIPS;
@@ -343,8 +346,10 @@ static gr_pieces cut_row(uint64_t run, uint64_t item, uint32_t *strips) {
 static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes;
+    /* Short rows that begin anywhere have too few elements per lane: `tiles` takes them, if there is one. */
+    const uint64_t least = layout->only_axis ? MAX_TILE_REGION + 1 : MIN_GAPPED_RUN_BYTES;
     if (!layout->has_pieces || p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)item ||
-        p->count * item < MIN_GAPPED_RUN_BYTES)
+        p->count * item < least)
         return false;
     uint32_t strips;
     gr_pieces pieces = cut_row(p->count, item, &strips);
