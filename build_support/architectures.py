@@ -1,4 +1,4 @@
-"""For which GPUs machine code is made: those that are there, none, all, or those that are named."""
+"""For which GPUs machine code is made: present ones, none, all, or named ones."""
 
 import ctypes
 import os
@@ -72,7 +72,7 @@ def _native(known: set[int]) -> list[int]:
 
 
 def device_capabilities() -> set[int]:
-    """Return the compute capability of each GPU, 90 for 9.0, as the CUDA driver tells them.
+    """Return the compute capability of each GPU, 90 for 9.0, by the CUDA driver.
 
     The library is the one that the package opens later: ``$GPUREDUCE_LIBCUDA``, or libcuda.so.1.
     """

@@ -89,7 +89,7 @@ class Kernel(NamedTuple):
 
     @property
     def macros(self) -> list[str]:
-        """What tells the source its operator."""
+        """Macros that name the operator of the source."""
         name, *values = self.op
         names = ("FUNCTOR", "TAKES", "RESULT", "SHARES", "FLAT_DIFFERS")
         macros = [f"-DGR_{macro}={value}" for macro, value in zip(names, values, strict=True)] if name else []
@@ -156,7 +156,7 @@ def kernels_of(source: Path) -> list[Kernel]:
 
 
 def _operators(source: Path) -> list[tuple[str, ...]]:
-    """Return what macros tell of the operators of ops.def without a file of their own; names come first."""
+    """Return macros' values for the operators of ops.def without a file of their own; names come first."""
     text = Path("csrc/reduce/ops.def").read_text("utf-8").replace("\\\n", "")
     found = []
     for row in re.findall(r"\bROW\(([^()]*), __VA_ARGS__\)", text):
@@ -234,7 +234,7 @@ def _fatbin_flags(kernel: Kernel, numbers: list[int], dense: bool) -> list[str]:
 def _targets(kernel: Kernel, version: str, numbers: list[int], dense: bool) -> tuple[Path, Path, Path | None]:
     """Return the paths of the PTX, of it packed, and of the fatbin if there is one.
 
-    They tell all that goes into the files.
+    The paths have digests of all inputs of the files.
     """
     ptx = _base(kernel.source, [version, *_ptx_flags(kernel)], str(kernel), _is_rung(kernel.source))
     digest = hashlib.sha256("\0".join(_fatbin_flags(kernel, numbers, dense)).encode()).hexdigest()[:8]
@@ -311,9 +311,9 @@ def _build_cub(nvcc: str, numbers: list[int]) -> Path:
 
 
 def _base(source: Path, common: list[str], name: str, lines: bool = True) -> str:
-    """Return the path of what is compiled from a file, less its suffix: it tells all that goes into it.
+    """Return the path of what is compiled from a file, less its suffix, with a digest of all inputs.
 
-    Those are the file and its headers without comments, if `lines` with all lines at their places.
+    Inputs are the file and its headers without comments, if `lines` with all lines at their places.
     """
     texts = [_code(path, lines) for path in _with_includes(source)]
     digest = hashlib.sha256("\0".join([*common, *texts]).encode()).hexdigest()[:16]

@@ -285,7 +285,7 @@ def _add_exercise(add: Callable) -> None:
         type=int,
         default=2048,
         metavar="MIB",
-        help="grade: limit per process (default: %(default)s)",
+        help="grade: limit per process (default: 2048)",
     )
     parser.add_argument(
         "--jobs", type=int, help="grade: submissions that are graded at once (default: all processors)"
@@ -415,7 +415,7 @@ def _with_optional_value(words: list[str]) -> list[str]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that knows the options ``--profile[=FILE]`` and ``--races[=SPACE]`` of ``gpureduce run``."""
+    """A parser with the options ``--profile[=FILE]`` and ``--races[=SPACE]`` of ``gpureduce run``."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; argparse's other methods call this one."""
@@ -466,7 +466,7 @@ def _say(message: object, args: argparse.Namespace) -> None:
 
 
 class _Output:
-    """Standard output that remembers why writing failed, and discards the rest at exit."""
+    """Standard output that keeps the error of a failed write, and discards the rest at exit."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream

@@ -463,7 +463,7 @@ def _write_player(result: ProgramResult, args: argparse.Namespace) -> None:
         result.player.save(args.player)
         return
     print(
-        f"gpureduce: there is no player: launch {args.launch} with block {args.block} did not run; "
+        f"gpureduce: no player: launch {args.launch} with block {args.block} did not run; "
         f"the program had {result.launches} launches",
         file=sys.stderr,
     )
@@ -472,7 +472,7 @@ def _write_player(result: ProgramResult, args: argparse.Namespace) -> None:
 def _write_profile(profile: gpureduce.Profile | None, path: str) -> None:
     """Write the counters by source line to a file, or to standard error."""
     if profile is None:
-        print("gpureduce: no kernel was launched, so that there is no profile", file=sys.stderr)
+        print("gpureduce: no profile: the program launched no kernel", file=sys.stderr)
     elif path:
         write_text(path, f"{profile.annotate()}\n")
     else:

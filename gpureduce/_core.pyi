@@ -124,6 +124,9 @@ def normalize(
 # Unless signs matter, it is for norms and scaling alone.
 def multi_list(arrays: tuple[object, ...], signs_matter: bool, /) -> Any: ...
 
+# The name of the dtype of results of such a list.
+def multi_dtype(list: Any, /) -> str: ...
+
 # A device array; None of an operation in place; NotImplemented if an array needs more than a look at its
 # memory. `place`: kind and index of the device of arrays given as views.
 def multi(
@@ -473,6 +476,7 @@ def fast_path(
 
 # Whether PyTorch's C functions make tensors, and whether they tell the dispatch keys of a thread.
 def torch_shim() -> tuple[bool, bool]: ...
+def torch_view(object: Any, /) -> tuple[int, int, str, int, int] | None: ...
 
 # The device (kind and index) of calls on host arrays without `device=`: the context's, else the process's;
 # None if neither is set.

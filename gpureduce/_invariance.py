@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce._arrays.device_array import DeviceArray, to_device
+from gpureduce._rules import arguments as rules
 
 PROMISES = ("repeat", "batch", "place", "order", "chunks", "device")
 DATA = ("given", "cancelling", "wide", "ties", "special")
@@ -95,7 +96,12 @@ class InvarianceReport:
         return not self.differences
 
     def failed(self) -> set[str]:
-        """Return the promises that are not kept."""
+        """Return the promises that are not kept.
+
+        Returns
+        -------
+        set of str
+        """
         return {each.promise for each in self.differences}
 
     def __str__(self) -> str:
@@ -144,7 +150,8 @@ def check_invariance(
     data : sequence of str
         ``"given"``: the arrays as they are. ``"cancelling"``: numbers whose sum is small. ``"wide"``: numbers
         over many powers of two. ``"ties"``: few different numbers, and zeros of both signs. ``"special"``:
-        infinities, NaN and subnormal numbers among others. Random numbers of one size hide many differences.
+        infinities, NaN and subnormal numbers among others. Random numbers of one magnitude
+        hide many differences.
     merge : callable, optional
         Function of a list of results of `fn`, one per part, for ``"chunks"``.
     devices : sequence of str
@@ -189,8 +196,7 @@ def check_invariance(
     for name in data:
         if name not in DATA:
             raise ValueError(f"data: unknown kind {name!r}; expected one of {', '.join(DATA)}")
-    if not arrays:
-        raise ValueError("arrays: expected at least one")
+    _check_arguments(fn, arrays, [axis, reduced if {"order", "chunks"} & set(chosen) else None])
     check = _Check(fn, axis, reduced, out_axis, merge, tuple(devices), nan_bits, np.random.default_rng(seed))
     found = []
     for kind in data:
@@ -202,6 +208,20 @@ def check_invariance(
             if difference is not None:
                 found.append(difference)
     return InvarianceReport(tuple(found), chosen)
+
+
+def _check_arguments(fn: Any, arrays: tuple[Any, ...], axes: Sequence[int | None]) -> None:
+    """Raise for what is no function, no array, or no axis of the first array; None is not checked."""
+    if not callable(fn):
+        raise TypeError(f"fn: expected a function, got {type(fn).__name__}")
+    if not arrays:
+        raise ValueError("arrays: expected at least one")
+    for array in arrays:
+        if not hasattr(array, "shape") or not hasattr(array, "dtype"):
+            raise TypeError(f"arrays: expected arrays, got {type(array).__name__}")
+    for axis in axes:
+        if axis is not None:
+            rules.one_axis(axis, len(arrays[0].shape))
 
 
 @dataclass(frozen=True)
@@ -354,12 +374,14 @@ def _on_host(array: Any) -> np.ndarray:
 def _bits(array: Any, nan_bits: bool) -> np.ndarray:
     """Return the bits of each number, of complex numbers two; all NaNs have the same, unless `nan_bits`."""
     host = np.ascontiguousarray(_on_host(array))
+    if host.dtype.kind in "OUSTMm":
+        raise TypeError(f"fn: expected numbers as results, got {type(array).__name__}")
     if host.dtype.kind == "c":
         host = host.view(host.real.dtype).reshape(*host.shape, 2)
     bits = host.view(f"u{host.dtype.itemsize}").reshape(host.shape)
-    if nan_bits or (not _is_float(array) and host.dtype.kind != "f"):
+    is_bfloat16 = str(getattr(array, "dtype", "")).endswith("bfloat16")
+    if nan_bits or not (is_bfloat16 or host.dtype.kind == "f"):
         return bits
-    is_bfloat16 = str(array.dtype).endswith("bfloat16")
     nans = (bits & 0x7FFF) > 0x7F80 if is_bfloat16 else np.isnan(host)
     return np.where(nans, np.iinfo(bits.dtype).max, bits)
 

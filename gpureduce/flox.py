@@ -2,7 +2,7 @@
 
 Importing this module adds the engine ``"gpureduce"`` to flox, and with a device ``"gpureduce:sim"`` or
 ``"gpureduce:cuda:1"``. flox has no registry of engines, so the module replaces the function of flox that
-calls engines by one that also knows this engine; other engines work as before. See docs/how-to/xarray.md.
+calls engines by one that also calls this engine; other engines work as before. See docs/how-to/xarray.md.
 
 >>> import numpy as np, flox, gpureduce.flox
 >>> a, labels = np.array([1.0, 2.0, 4.0, 8.0]), np.array(["x", "y", "x", "y"])

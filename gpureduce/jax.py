@@ -1,10 +1,10 @@
 """Functions for JAX's compiled programs: they work inside `jax.jit`, `jax.vmap` and `jax.grad`.
 
-The functions are custom calls that XLA runs in its own stream, with workspace that XLA allocates: nothing is
-copied to the host, and the host waits for nothing. Arrays on the CPU are reduced by the simulator, for tests.
-Arguments and dtypes of results are those of `jax.numpy`. On a GPU XLA fuses nothing into a custom call, so
-these functions pay where they do what XLA's own do not: sums of segments whose bits do not depend on the
-order of the rows, exact sums, quantiles, top-k. See docs/how-to/jax-in-jit.md.
+The functions are custom calls that XLA runs in its own stream, with workspace that XLA allocates, and the
+host does not wait. The simulator reduces arrays on the CPU, for tests. Arguments and dtypes of results are
+those of `jax.numpy`. XLA cannot fuse other work into a custom call, so use these functions for results that
+XLA's functions do not have: sums of segments whose bits do not depend on the order of the rows, exact sums,
+quantiles, top-k. See docs/how-to/jax-in-jit.md.
 
 >>> import jax, jax.numpy as jnp, gpureduce.jax
 >>> x = jnp.array([[3.0, 1.0], [2.0, 5.0]])
@@ -112,7 +112,7 @@ def mean(a: ArrayLike, axis: Axis = None, keepdims: bool = False, *, exact: bool
     Returns
     -------
     jax.Array
-        The means; means of integers are in JAX's default dtype of floats.
+        The means; means of integers are in the dtype of those of `jax.numpy`.
 
     Raises
     ------
@@ -390,7 +390,7 @@ def quantile(
     a, axis, keepdims
         As for `max`.
     q : float or sequence of float
-        Quantile or quantiles, between 0 and 1: numbers of the host, not traced ones.
+        Quantile or quantiles, between 0 and 1: numbers, not traced arrays.
     method : str
         Estimation method, as for `gpureduce.quantile`.
 
@@ -432,11 +432,11 @@ def topk(a: ArrayLike, k: int, axis: int = -1, *, largest: bool = True) -> tuple
     Parameters
     ----------
     a
-        As for `max`; also a NaN has a place: it is larger than all numbers.
+        As for `max`. NaN is larger than all numbers.
     k : int
         The number of elements.
     axis : int
-        Axis to look along.
+        Axis along which to search.
     largest : bool
         False returns the smallest elements.
 
@@ -478,8 +478,8 @@ def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     segment_ids : array_like of int
         The label of each row. Rows with negative labels, or with labels from `num_segments` on, are ignored.
     num_segments : int, optional
-        The number of segments; by default one more than the largest label, which the host then waits for, and
-        which is not known inside `jit`.
+        The number of segments. Default: one more than the largest label, for which the host waits; inside
+        `jit` the labels are not known, so `num_segments` is needed.
 
     Returns
     -------
@@ -490,7 +490,7 @@ def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     Raises
     ------
     TypeError
-        As for `sum`; also if labels are no integers, or `num_segments` is needed.
+        As for `sum`; also if labels are not integers, or `num_segments` is needed.
     ValueError
         If the labels are not one for each row, or `num_segments` is negative.
 

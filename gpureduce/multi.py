@@ -81,12 +81,12 @@ def sums(
         Arrays of float16, bfloat16, float32 or float64, of any shapes: all in host memory, or all on one
         device. Tensors may require gradients.
     dtype : dtype_like, optional
-        Data type of the results, a real floating-point dtype. Default: that of the arrays; of several dtypes
-        float64 if it is among them, else float32.
+        Data type of the results, a real floating-point dtype. Default: the dtype of the arrays; for several
+        dtypes float64 if it is one of them, else float32.
     device : str or Device, optional
         Device for host arrays, as for `gpureduce.sum`.
     stream : int or stream object, optional
-        CUDA stream, as for `gpureduce.sum`. Default: that of the first array.
+        CUDA stream, as for `gpureduce.sum`. Default: the stream of the first array.
 
     Returns
     -------
@@ -357,8 +357,8 @@ def fingerprint(
 
     The fingerprint of a list is the sum of the fingerprints of its parts, modulo 2^64, if `offset` is the
     number of elements before a part. A change of one element always changes it, as mix is a bijection. Other
-    changes are missed with a probability of about 2^-64, but not if someone makes them on purpose: it is no
-    cryptographic hash. Shapes and widths of elements do not count.
+    changes go unnoticed with a probability of about 2^-64. A fingerprint is not a cryptographic hash: lists
+    with the same fingerprint can be constructed. Shapes and widths of elements have no effect.
 
     Examples
     --------

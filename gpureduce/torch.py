@@ -1,8 +1,9 @@
 """PyTorch operators: reductions, matmul and conv2d with gradients, for use with `torch.compile`.
 
 GPU tensors are read without a copy, on PyTorch's current stream; results are tensors on the same GPU, and
-calls do not synchronize. CPU tensors are copied to the first GPU, or to the simulator. In graphs and profiles
-the operators are named ``torch.ops.gpureduce.*``.
+calls do not synchronize. CPU tensors are reduced on the default device, the first GPU or the simulator, with
+the same bits, never by PyTorch's CPU kernels. In graphs and profiles the operators are named
+``torch.ops.gpureduce.*``.
 
 The arguments of reductions, `matmul` and `conv2d` are those of the functions of `gpureduce`, with NumPy's
 names, or PyTorch's `dim` and `keepdim`; those of `index_add`, `scatter_add`, `scatter_reduce`,

@@ -1,4 +1,4 @@
-"""Softmax, log_softmax and rms_norm in Triton, one program a row, as batch-invariant operators usually are.
+"""Softmax, log_softmax and rms_norm in Triton, one program per row, as batch-invariant operators usually are.
 
 A program goes through its row in pieces. It reads the row once for each statistic, and once more for the
 results.

@@ -81,7 +81,7 @@ def ladder(record: dict, published: dict) -> str:
         chart.picture("conv", message(record), phone=True),
         "",
         f"{_where(record)}: {p.n} images of {p.h} x {p.w} with {p.c} channels, {p.f} filters of"
-        f" {p.kh} x {p.kw}, float32 unless stated otherwise. *published*: times published for a"
+        f" {p.kh} x {p.kw}, float32 unless stated otherwise. *published*: times published for"
         f" {published['device']}. *of cuDNN's speed*: cuDNN with the same dtype and layout in the same run,"
         " with TF32 for tf32, float32 for tf32x3.",
         "",

@@ -11,9 +11,10 @@ from gpureduce._rules.dtypes import COVERAGE
 BACKENDS = ("cuda", "sim")
 HEADING = """# Coverage
 
-Which variants of the reduction ladder support an operator and dtype, on a GPU (`cuda`) and on the simulator
-(`sim`). `auto`, the default, supports any layout, `axis=`, `where=` and `initial=`; the other variants reduce
-whole arrays. A number after a name is the compute capability that the variant needs on a GPU.
+This page lists which variants of the reduction ladder support an operator and dtype, on a GPU (`cuda`) and
+on the simulator (`sim`). `auto`, the default, supports any layout, `axis=`, `where=` and `initial=`; the
+other variants reduce whole arrays. A number after a name is the compute capability that the variant needs on
+a GPU.
 
 `python benchmarks/docs_tables.py` writes this page from `gpureduce.variants("reduction")`, and
 `tests/reductions/test_coverage.py` runs every cell.

@@ -85,7 +85,7 @@ def ladder(record: dict, published: dict) -> str:
         chart.picture("matmul", message(record), phone=True),
         "",
         f"{_where(record)}: {m} x {k} times {k} x {n}, float32 unless stated otherwise. *published*: times"
-        f" published for a {published['device']}. *of cuBLAS's speed*: cuBLAS with the same dtype in the same"
+        f" published for {published['device']}. *of cuBLAS's speed*: cuBLAS with the same dtype in the same"
         " run, with TF32 for tf32.",
         "",
         "| variant | technique | time (us) | TFLOP/s | of cuBLAS's speed | over m1 | published (ms)"

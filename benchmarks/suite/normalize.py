@@ -2,7 +2,7 @@
 
 Each figure is of a CUDA graph that rotates over inputs and results larger together than the L2 cache, in
 microseconds per call, the median over replays. `compiled` is PyTorch's function by torch.compile. `program`
-is a Triton kernel with one program a row, as batch-invariant operators usually have.
+is a Triton kernel with one program per row, as batch-invariant operators usually have.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Normalize(Benchmark):
             ]
             for row in record["rows"]
         )
-        heads = ["function", "dtype", "rows", "gpureduce", "copy", "PyTorch", "compiled", "one program a row"]
+        heads = ["function", "dtype", "rows", "gpureduce", "copy", "PyTorch", "compiled", "Triton"]
         lines = [f"{markdown.source(record, 'torch')}: {record['method']}.", ""]
         return "\n".join(lines + markdown.table(heads, "llrrrrrr", rows))
 

@@ -5,7 +5,7 @@
 #include "conv/internal.h"
 #include "executor/executor.h"
 
-/* What plan.c knows of an algorithm. The functions return whether a rung computes the convolution, and
+/* A row of the table of algorithms. The functions return whether a rung computes the convolution, and
    whether it does so by its own kernels rather than by those of another rung; NULL: always. */
 typedef struct algorithm {
     bool (*supports)(const gr_conv *self);

@@ -44,7 +44,7 @@ static void remove_owner(const void *owner) {
         }
 }
 
-/* Forgets all streams and events of a graph. */
+/* Detaches all streams and events from a graph. */
 static void remove_graph(cudaGraph_t graph) {
     for (capture **at = &captures; *at;) {
         capture *old = *at;

@@ -71,7 +71,7 @@ cudaError_t cudart_copy(void *to, const void *from, size_t bytes, enum cudaMemcp
     return cudaSuccess;
 }
 
-cudaError_t cudart_fill(void *to, int value, size_t bytes) {
+static cudaError_t fill(void *to, int value, size_t bytes) {
     static char piece[PIECE];
     ptx_error error;
     memset(piece, value, bytes < PIECE ? bytes : PIECE);
@@ -200,7 +200,7 @@ CUDART_ALSO(cudaMemcpy3DAsync_ptsz, cudaMemcpy3DAsync)
 static cudaError_t fill_rows(void *to, size_t pitch, int value, size_t width, size_t rows) {
     cudaError_t error = rows > 1 && width > pitch ? cudaErrorInvalidValue : cudaSuccess;
     for (size_t row = 0; row < rows && error == cudaSuccess; row++)
-        error = cudart_fill((char *)to + row * pitch, value, width);
+        error = fill((char *)to + row * pitch, value, width);
     return error;
 }
 
@@ -213,7 +213,7 @@ static cudaError_t fill_box(const cudaPitchedPtr *to, int value, const cudaExten
 }
 
 CUDART_API cudaMemset(void *to, int value, size_t bytes) {
-    CUDART_RUN(cudart_fill(to, value, bytes));
+    CUDART_RUN(fill(to, value, bytes));
 }
 CUDART_ALSO(cudaMemset_ptds, cudaMemset)
 
@@ -221,7 +221,7 @@ static cudaError_t fill_in(cudaStream_t stream, void *to, int value, size_t byte
     const cudart_work work = {.type = cudaGraphNodeTypeMemset,
                               .fill = {to, bytes, (unsigned char)value, 1, bytes, 1}};
     cudaError_t error;
-    return cudart_capture(stream, &work, &error) ? error : cudart_fill(to, value, bytes);
+    return cudart_capture(stream, &work, &error) ? error : fill(to, value, bytes);
 }
 
 CUDART_API cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {

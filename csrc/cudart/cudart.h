@@ -130,7 +130,6 @@ cudaError_t cudart_leave(cudaError_t error);
 void cudart_lock(bool locked);
 /* Standard output receives what kernels have printed. */
 void cudart_show_printed(void);
-void cudart_set_last_error(cudaError_t error);
 
 /* ---- report.c ---- */
 
@@ -148,12 +147,11 @@ void cudart_end_by_interrupt(void);
 
 /* ---- fatbin.c ---- */
 
-/* The PTX of a fat binary for the highest architecture that the simulator knows. The caller frees it. */
+/* The PTX of a fat binary for the highest architecture that the simulator supports. The caller frees it. */
 cudaError_t cudart_unpack(const void *wrapper, char **text, size_t *length);
 
 /* ---- module.c ---- */
 
-cudaError_t cudart_open_module(cudart_module *module);
 /* The function of a host stub or a kernel handle, with its kernel; the body is parsed only before a launch.
  */
 cudaError_t cudart_find_function(const void *host, cudart_function **out);
@@ -166,14 +164,12 @@ cudaError_t cudart_allocate(void **out, size_t bytes);
 cudaError_t cudart_release(void *address);
 /* Frees device or managed memory. */
 cudaError_t cudart_free(void *address);
-cudaError_t cudart_allocate_host(void **out, size_t bytes, enum cudaMemoryType type, unsigned flags);
 /* Anonymous memory at a multiple of `alignment`, which is a power of two; NULL if there is none. */
 void *cudart_map(size_t bytes, size_t alignment);
 
 /* ---- copy.c ---- */
 
 cudaError_t cudart_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
-cudaError_t cudart_fill(void *to, int value, size_t bytes);
 
 cudaError_t cudart_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                              size_t rows, enum cudaMemcpyKind kind);

@@ -75,7 +75,7 @@ static size_t whole_pages(size_t bytes) {
     return (bytes + PAGE) / PAGE * PAGE;
 }
 
-cudaError_t cudart_allocate_host(void **out, size_t bytes, enum cudaMemoryType type, unsigned flags) {
+static cudaError_t allocate_host(void **out, size_t bytes, enum cudaMemoryType type, unsigned flags) {
     if (!out)
         return cudaErrorInvalidValue;
     *out = NULL;
@@ -133,15 +133,15 @@ CUDART_API cudaMalloc(void **out, size_t bytes) {
 }
 
 CUDART_API cudaMallocHost(void **out, size_t bytes) {
-    CUDART_RUN(cudart_allocate_host(out, bytes, cudaMemoryTypeHost, 0));
+    CUDART_RUN(allocate_host(out, bytes, cudaMemoryTypeHost, 0));
 }
 
 CUDART_API cudaHostAlloc(void **out, size_t bytes, unsigned flags) {
-    CUDART_RUN(cudart_allocate_host(out, bytes, cudaMemoryTypeHost, flags));
+    CUDART_RUN(allocate_host(out, bytes, cudaMemoryTypeHost, flags));
 }
 
 CUDART_API cudaMallocManaged(void **out, size_t bytes, unsigned flags) {
-    CUDART_RUN(cudart_allocate_host(out, bytes, cudaMemoryTypeManaged, flags));
+    CUDART_RUN(allocate_host(out, bytes, cudaMemoryTypeManaged, flags));
 }
 
 CUDART_API cudaFreeHost(void *address) {

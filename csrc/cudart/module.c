@@ -11,10 +11,20 @@ enum { VARIABLES_ALIGNMENT = 1 << 20 };
 
 /* ---- registration ---- */
 
+/* Registrations return no error: the next call of the program does, and all after it. */
+static void fail_registration(void) {
+    cudart_lock(true);
+    cudart.pending = cudaErrorMemoryAllocation;
+    cudart_lock(false);
+}
+
+/* Returns NULL without host memory. */
 CUDART_HIDDEN_API void **__cudaRegisterFatBinary(void *fatbin) {
     cudart_module *module = calloc(1, sizeof *module);
-    if (!module)
-        abort();
+    if (!module) {
+        fail_registration();
+        return NULL;
+    }
     cudart_lock(true);
     module->fatbin = fatbin;
     module->index = ++cudart.module_count;
@@ -31,14 +41,16 @@ static bool has_managed(const cudart_module *module) {
     return false;
 }
 
+static cudaError_t open_module(cudart_module *module);
+
 /* The host reads managed variables by their addresses without a call. */
 static cudaError_t place_managed(cudart_module *module) {
-    return has_managed(module) ? cudart_open_module(module) : cudaSuccess;
+    return has_managed(module) ? open_module(module) : cudaSuccess;
 }
 
 CUDART_HIDDEN_API void __cudaRegisterFatBinaryEnd(void **handle) {
     cudaError_t error = cudart_enter();
-    if (error == cudaSuccess)
+    if (error == cudaSuccess && handle)
         error = place_managed((cudart_module *)handle);
     (void)cudart_leave(error);
 }
@@ -57,18 +69,22 @@ CUDART_HIDDEN_API void __cudaRegisterFunction(void **handle, const char *host, c
                                               int *warp_size) {
     (void)device, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp_size;
     cudart_module *module = (cudart_module *)handle;
-    cudart_function *function = calloc(1, sizeof *function);
-    if (!function)
-        abort();
+    cudart_function *function = module ? calloc(1, sizeof *function) : NULL;
+    if (!function) {
+        fail_registration();
+        return;
+    }
     *function = (cudart_function){.next = module->functions, .module = module, .host = host, .name = name};
     module->functions = function;
 }
 
 static void add_variable(void **handle, const void *host, void **managed, const char *name, size_t bytes) {
     cudart_module *module = (cudart_module *)handle;
-    cudart_variable *variable = calloc(1, sizeof *variable);
-    if (!variable)
-        abort();
+    cudart_variable *variable = module ? calloc(1, sizeof *variable) : NULL;
+    if (!variable) {
+        fail_registration();
+        return;
+    }
     *variable = (cudart_variable){
         .next = module->variables, .host = host, .managed = managed, .name = name, .bytes = bytes};
     module->variables = variable;
@@ -115,7 +131,7 @@ static cudaError_t load(cudart_module *module, const char *text, size_t length) 
     return cudaSuccess;
 }
 
-cudaError_t cudart_open_module(cudart_module *module) {
+static cudaError_t open_module(cudart_module *module) {
     if (module->ptx || module->failed != cudaSuccess)
         return module->failed;
     char *text = NULL;
@@ -135,7 +151,7 @@ static cudart_function *find_host(const void *host) {
     return NULL;
 }
 
-/* The name as in the source, if the C++ run-time library of the program is there. */
+/* The name as in the source, if the program has loaded the C++ run-time library. */
 static const char *readable(const char *name) {
     char *(*demangle)(const char *name, char *to, size_t *length, int *status);
     int status;
@@ -151,7 +167,7 @@ cudaError_t cudart_find_function(const void *host, cudart_function **out) {
         return cudart_refuse(cudaErrorInvalidResourceHandle, "%p is not a __global__ function", host);
     if (!function->title)
         function->title = readable(function->name);
-    cudaError_t error = cudart_open_module(function->module);
+    cudaError_t error = open_module(function->module);
     if (error == cudaSuccess && !function->kernel)
         function->kernel = ptx_module_find(function->module->ptx, function->name);
     if (error == cudaSuccess && !function->kernel)
@@ -165,7 +181,7 @@ cudaError_t cudart_find_symbol(const void *host, uint64_t *address, size_t *byte
         for (cudart_variable *v = m->variables; v; v = v->next) {
             if (v->host != host && !(v->managed && *v->managed == host))
                 continue;
-            const cudaError_t error = cudart_open_module(m);
+            const cudaError_t error = open_module(m);
             if (error != cudaSuccess)
                 return error;
             return ptx_module_find_variable(m->ptx, v->name, address, bytes) ? cudaSuccess

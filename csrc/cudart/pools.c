@@ -63,7 +63,7 @@ static cudaError_t pool_attribute(cudaMemPool_t pool, int attribute, void *value
     return cudaSuccess;
 }
 
-/* A capturing stream allocates at once, so that the graph's other work knows the address. */
+/* A capturing stream allocates at once: the address is a parameter of the graph's other work. */
 static cudaError_t allocate_in(cudaStream_t stream, void **out, size_t bytes) {
     cudaError_t error = cudart_allocate(out, bytes), captured;
     const cudart_work work = {.type = cudaGraphNodeTypeMemAlloc,

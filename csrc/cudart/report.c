@@ -1,6 +1,6 @@
 /* The report for the command `gpureduce run`: a line of JSON per failed launch, per kernel and grid, for the
-   launch whose steps are recorded, and a last one. Without a report the end of the program tells on standard
-   error that launches failed. */
+   launch whose steps are recorded, and a last one. Without a report the end of the program writes to
+   standard error that launches failed. */
 #include <inttypes.h>
 
 #include "cudart/cudart.h"

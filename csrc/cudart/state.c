@@ -38,10 +38,10 @@ static cudaError_t prepare(void) {
     cudart.limits[cudaLimitMallocHeapSize] = HEAP_BYTES;
     cudart.limits[cudaLimitStackSize] = STACK_BYTES;
     cudart.limits[cudaLimitPrintfFifoSize] = PRINTF_BYTES;
-    cudart.report = report ? fopen(report, "ae") : NULL;
-    cudart.ready = true;
     if (ptx_memory_create(cudart.memory_bytes, &cudart.memory, &error) != PTX_OK)
         return cudart_refuse_as(&error);
+    cudart.report = report ? fopen(report, "ae") : NULL;
+    cudart.ready = true;
     cudart_install_handlers();
     return cudaSuccess;
 }
@@ -57,13 +57,13 @@ cudaError_t cudart_enter(void) {
     return cudart.ready ? cudaSuccess : prepare();
 }
 
-void cudart_set_last_error(cudaError_t error) {
+static void set_last_error(cudaError_t error) {
     if (error != cudaSuccess && error != cudaErrorNotReady)
         last_error = error;
 }
 
 cudaError_t cudart_leave(cudaError_t error) {
-    cudart_set_last_error(error);
+    set_last_error(error);
     cudart_lock(false);
     return error;
 }

@@ -154,7 +154,7 @@ typedef struct gr_backend gr_backend;
 typedef struct gr_stream_ops {
     bool maps; /* memory of host_alloc is mapped: kernels can access it */
     /* Allocates pinned host memory. *mapped is its device address, 0 if it is not mapped. The caller frees
-     * *out also after a failure, unless it is NULL; likewise a stream and an event. */
+     * *out also after a failure, unless it is NULL; so it does with a stream and an event. */
     gr_status (*host_alloc)(gr_backend *self, size_t bytes, void **out, gr_devptr *mapped, gr_error *error);
     void (*host_free)(gr_backend *self, void *memory); /* NULL is allowed */
     /* Whether host memory is pinned, so that copies from it are asynchronous. NULL if memory is not mapped.

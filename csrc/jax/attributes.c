@@ -41,14 +41,6 @@ gr_status gr_jax_integer(const gr_jax_call *call, const char *name, int64_t *out
     return status;
 }
 
-gr_status gr_jax_real(const gr_jax_call *call, const char *name, double *out, gr_error *error) {
-    const gr_jax_attribute *attribute;
-    const gr_status status = gr_jax_numbers(call, name, GR_JAX_REALS, 1, &attribute, error);
-    if (status == GR_OK)
-        memcpy(out, attribute->data, sizeof *out);
-    return status;
-}
-
 uint64_t gr_jax_count(const gr_jax_array *array) {
     uint64_t count = 1;
     for (size_t d = 0; d < array->ndim; ++d)

@@ -69,7 +69,6 @@ gr_status gr_jax_text(const gr_jax_call *call, const char *name, char *out, size
 gr_status gr_jax_numbers(const gr_jax_call *call, const char *name, gr_jax_kind kind, size_t count,
                          const gr_jax_attribute **out, gr_error *error);
 gr_status gr_jax_integer(const gr_jax_call *call, const char *name, int64_t *out, gr_error *error);
-gr_status gr_jax_real(const gr_jax_call *call, const char *name, double *out, gr_error *error);
 
 /* GR_ERR_VALUE unless an array has this dtype and this number of elements, or twice as many 32-bit halves of
    64-bit integers: JAX without jax_enable_x64 has no integers of 64 bits. */

@@ -73,7 +73,7 @@ static uint64_t count_waves(const gr_matmul *self, uint64_t columns, uint64_t pa
                        RESIDENT);
 }
 
-/* Other halves are added up as t3 does: wgmma and mma.sync have the same bits (H100, H200). */
+/* Other halves are added up as t3 does: wgmma and mma.sync have the same bits on an H200. */
 static bool is_small_half(const gr_matmul *self) {
     if (is_split_half(self))
         return true;

@@ -104,7 +104,7 @@ typedef struct search {
 } search;
 
 /* Returns whether a tile shape is a candidate. In the fixed order of k the tiles of few rows, and they alone,
-   are for few rows: the model does not know the time of memory, which such products take. */
+   are for few rows: such products are bound by memory, whose time is not in the model. */
 static bool is_candidate(const search *of, const shape *tile) {
     enum { FEW = 4 * GR_MATMUL_FEW_ROWS };
     const bool of_few_rows = tile->rows == GR_MATMUL_FEW_ROWS;

@@ -56,10 +56,6 @@ static kernel kernel_of(gr_multi_op op, gr_dtype dtype) {
     return (kernel){name, GR_MULTI_THREADS, BLOCKS_PER_SM, 0, 0};
 }
 
-bool gr_multi_takes(gr_multi_op op, gr_dtype dtype) {
-    return op == GR_MULTI_FINGERPRINT || gr_dtypes[dtype].kind == GR_KIND_REAL;
-}
-
 uint64_t gr_multi_words(gr_dtype dtype) {
     return gr_dtypes[dtype].item_bytes > 8 ? 2 : 1;
 }

@@ -44,9 +44,6 @@ typedef struct gr_multi {
     gr_multi_group groups[GR_DTYPE_COUNT];
 } gr_multi;
 
-/* Whether an operation takes arrays of a dtype. */
-bool gr_multi_takes(gr_multi_op op, gr_dtype dtype);
-
 /* Words of an element that a fingerprint counts: 2 of complex128, else 1. */
 uint64_t gr_multi_words(gr_dtype dtype);
 

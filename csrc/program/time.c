@@ -40,7 +40,7 @@ static gr_status time_rounds(gr_device *device, const gr_program *program, const
                                  &params[i * program->param_bytes], &each, error);
     /* A vendor library loads its kernels at their first launch, which is not possible while a graph is
      * captured. */
-    if (status == GR_OK && launches[0].library != NULL)
+    if (status == GR_OK && total > 0 && launches[0].library != NULL)
         status = backend->launch(backend, &launches[0], NULL, error);
     if (total == 0) /* memsets alone, which are not measured */
         memset(microseconds, 0, timing->repeats * sizeof *microseconds);

@@ -6,10 +6,11 @@
 #include "python/args.h"
 #include "python/errors.h"
 #include "python/methods.h"
+#include "python/torch_shim.h"
 
 static const char CAPSULE[] = "gpureduce.array_list";
 
-/* A list in the making. */
+/* A list under construction. */
 typedef struct builder {
     py_state *state;
     const py_list_source *from;
@@ -19,6 +20,9 @@ typedef struct builder {
     uint64_t position;     /* of the next element */
     dl_dtype similar;      /* dtype of the last tensor that add_similar appended, and the same of ours */
     gr_dtype similar_dtype;
+    torch_views views;   /* of PyTorch's tensors; found when the list has a tensor */
+    PyTypeObject *asked; /* the last type of which has_views was asked, and its answer */
+    bool answer;
 } builder;
 
 /* Whether the elements fill a range of memory without gaps, in any order of the axes. */
@@ -38,7 +42,7 @@ static bool is_dense(const py_operand *self) {
     return true;
 }
 
-/* Remembers the stream of an array. False if there are too many. */
+/* Adds the stream of an array to the list's. False if there are too many. */
 static bool add_stream(py_array_list *self, gr_stream stream) {
     if (stream == self->stream)
         return true;
@@ -80,7 +84,7 @@ static void add_row(builder *self, size_t i, gr_dtype dtype, gr_devptr address, 
     self->position += words;
 }
 
-/* Remembers what the dtype of an array means to the list. */
+/* Updates the dtype of results, and which array is the first that is not real. */
 static void add_dtype(py_array_list *self, size_t i, gr_dtype dtype) {
     self->dtype = common_dtype(self->dtype, dtype);
     set_first(&self->first_other, i, gr_dtypes[dtype].kind != GR_KIND_REAL);
@@ -98,6 +102,35 @@ static bool is_in_order(const dl_tensor *tensor, uint64_t *count) {
     return in_order;
 }
 
+/* Whether objects of a type are tensors that torch_view_of describes. */
+static bool has_views(builder *self, PyTypeObject *type) {
+    if (type != self->asked) {
+        if (self->views.shim == NULL)
+            self->views = torch_views_get();
+        self->asked = type;
+        self->answer = self->views.type != NULL && PyType_IsSubtype(type, self->views.type);
+    }
+    return self->answer;
+}
+
+/* As add_similar, by PyTorch's C shim, which takes a quarter of the time of DLPack's functions. */
+static int add_view(builder *self, size_t i, PyObject *object, const py_borrowing *borrowing) {
+    torch_view view;
+    if (!torch_view_of(&self->views, object, &view) || view.device != borrowing->device)
+        return 0;
+    if (self->from->signs_matter) {
+        int lazy = torch_view_has_lazy_sign(&self->views, &view);
+        if (lazy < 0)
+            lazy = py_tensor_has_lazy_sign(self->state, object, gr_dtype_is_complex(view.dtype));
+        if (lazy != 0)
+            return lazy < 0 ? -1 : 0;
+    }
+    add_dtype(self->list, i, view.dtype);
+    if (view.count > 0)
+        add_row(self, i, view.dtype, view.address, view.count * gr_multi_words(view.dtype));
+    return 1;
+}
+
 /* Appends the row of a tensor of the type, on the device and in the stream of the one before it, in C order:
    of many tensors, nearly all. 1: appended; 0: it is another array, and describe has to look at it; -1 with
    an exception set. */
@@ -108,6 +141,11 @@ static int add_similar(builder *self, size_t i, PyObject *object, const py_borro
     if (i == 0 || list->kind != GR_DEVICE_CUDA || list->index != borrowing->device ||
         list->stream != borrowing->stream)
         return 0;
+    if (Py_TYPE(object) == borrowing->type && borrowing->has_stream && has_views(self, borrowing->type)) {
+        const int added = add_view(self, i, object, borrowing);
+        if (added != 0)
+            return added;
+    }
     const int borrowed = py_tensor_borrow_similar(object, borrowing, &tensor);
     if (borrowed <= 0 || !is_in_order(&tensor, &count))
         return borrowed < 0 ? -1 : 0;
@@ -299,4 +337,12 @@ PyObject *py_multi_list(PyObject *module, PyObject *args) {
     py_array_list_release(self);
     PyMem_Free(self);
     return parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
+}
+
+/* Returns the name of the dtype of results: that of all arrays, else float64 if any array has it, else
+ * float32.
+ */
+PyObject *py_multi_dtype(PyObject *Py_UNUSED(module), PyObject *capsule) {
+    const py_array_list *list = py_array_list_of_capsule(capsule);
+    return list == NULL ? NULL : PyUnicode_FromString(gr_dtypes[list->dtype].numpy_name);
 }

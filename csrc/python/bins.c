@@ -131,6 +131,8 @@ PyObject *py_fast_bincount(const py_signature *signature, const py_arguments arg
     self.job.as_array = true;
     const int parsed = signature->tensors == NULL ? parse_arguments(&self, arguments) : 0;
     PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
+    if (parsed > 0)
+        result = py_job_fall_back_without_memory(result);
     py_job_release(&self.job);
     return result;
 }

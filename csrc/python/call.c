@@ -60,8 +60,8 @@ static int64_t stride_of(const py_operand *operand, size_t d) {
     return operand->extent[d] == 1 ? 0 : operand->stride[d];
 }
 
-/* Whether an axis has a larger stride than another: 1 or 0; -1 if the strides do not tell (a stride is 0, as
-   after broadcasting). If the second input's strides say the opposite, the answer is 0. */
+/* Whether an axis has a larger stride than another: 1 or 0; -1 if the strides leave it open (a stride is 0,
+   as after broadcasting). If the second input's strides say the opposite, the answer is 0. */
 static int is_slower(const py_call *self, size_t axis, size_t other) {
     const py_operand *const operands[] = {&self->job.inputs[PY_SOURCE], &self->job.inputs[PY_SECOND]};
     int slower = -1;

@@ -145,7 +145,7 @@ static const char *describe_bias(conv_call *self) {
     return NULL;
 }
 
-/* Tells the plan whether addresses are multiples of 16 bytes, and whether `out` overlaps an input. */
+/* Sets in the plan whether addresses are multiples of 16 bytes, and whether `out` overlaps an input. */
 static void note_alignment(conv_call *self) {
     const py_job *job = &self->job;
     self->conv.x.aligned = job->inputs[IMAGES].source.origin % 16 == 0;

@@ -3,7 +3,7 @@
 #include "python/errors.h"
 
 static const char DEVICE_ERROR[] =
-    "A device is not there, or its driver reported an error.\n"
+    "A device does not exist, or its driver reported an error.\n"
     "\n"
     "Examples\n"
     "--------\n"

@@ -102,17 +102,29 @@ static bool spread_weights(PyObject *axis, const py_operand *source, py_operand 
     return true;
 }
 
+/* Whether `where=` selects all elements. Functions of tensors take only tensors and None. */
+static bool selects_all(const py_signature *self, const PyObject *where) {
+    return where == NULL || where == (self->tensors == NULL ? Py_True : Py_None);
+}
+
+/* Whether Python has to take the mask: functions of tensors refuse masks of other types, and cast elements
+   before an exact sum. */
+static bool is_for_python(const py_signature *self, const py_call *call, PyObject *where) {
+    return self->tensors != NULL && (call->exact || !py_tensors_has_type(self->tensors, where));
+}
+
 /* Parses the second vector of a dot product, or `where=`: a boolean mask for elements on a device, which is
    broadcast to their shape. 1: parsed, or no mask; 0: fall back to Python; -1 with an exception set. */
-static int parse_second(const py_arguments arguments, py_call *call) {
+static int parse_second(const py_signature *self, const py_arguments arguments, py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     py_operand *second = &call->job.inputs[PY_SECOND];
     const bool pair = gr_op_is_pair(call->reduction.op);
     PyObject *const object = arguments[pair ? PY_NAME_b : PY_NAME_where];
-    if (!pair && (object == NULL || object == Py_True))
+    if (!pair && selects_all(self, object))
         return 1;
     if (pair ? !has_vectors(arguments, call->reduction.op, source)
-             : !source->on_device || gr_op_has(call->reduction.op, GR_SELECTS))
+             : !source->on_device || gr_op_has(call->reduction.op, GR_SELECTS) ||
+                   is_for_python(self, call, object))
         return 0;
     const int parsed = py_operand_from_object(call->job.state, object, call->job.conversion, GR_SCOPE_GENERAL,
                                               pair ? "b" : "where", second);
@@ -127,14 +139,15 @@ static int parse_second(const py_arguments arguments, py_call *call) {
            py_call_has_fitting_second(call);
 }
 
-/* Parses ddof. False if count <= ddof: the Python fallback emits the RuntimeWarning. */
+/* Parses ddof, whose default is PyTorch's for tensors. False if count <= ddof: the Python fallback emits the
+   RuntimeWarning. */
 static bool parse_ddof(const py_signature *self, const py_arguments arguments, const py_call *call,
                        double *out) {
     PyObject *const ddof = arguments[PY_NAME_ddof], *const correction = arguments[PY_NAME_correction];
     PyObject *const parsed = is_default(self, correction) ? ddof : correction;
     if (!is_default(self, correction) && ddof != NULL)
         return false;
-    *out = 0;
+    *out = self->tensors == NULL ? 0 : 1;
     if (parsed != NULL && PyFloat_CheckExact(parsed)) {
         *out = PyFloat_AS_DOUBLE(parsed);
     } else if (parsed != NULL) {
@@ -174,7 +187,7 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
     py_call_infer_result(call);
     parsed = py_job_parse_device(&call->job, arguments[PY_NAME_device]);
     if (parsed > 0)
-        parsed = parse_second(arguments, call);
+        parsed = parse_second(self, arguments, call);
     const bool on_device = call->job.inputs[PY_SOURCE].on_device && !py_is_none(arguments[PY_NAME_axis]);
     if (parsed > 0)
         parsed = py_job_parse_out_and_stream(&call->job, arguments, on_device);
@@ -186,7 +199,7 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
     return 0; /* the Python fallback copies a view with too many strides to C order */
 }
 
-/* Lets Python tell of a result with an infinity or NaN: warnings, NumPy's floating-point error state. Steals
+/* Lets Python report a result with an infinity or NaN: warnings, NumPy's floating-point error state. Steals
    the reference to the result and returns it, or NULL with an exception set. */
 static PyObject *report_nonfinite(const py_signature *self, const py_call *call, const py_arguments arguments,
                                   PyObject *result) {
@@ -202,7 +215,7 @@ static PyObject *report_nonfinite(const py_signature *self, const py_call *call,
                                                      (int)info->kind, info->index, ddof));
 }
 
-PyObject *py_fast_reduction(const py_signature *self, const py_arguments arguments) {
+static PyObject *fast_reduction(const py_signature *self, const py_arguments arguments) {
     py_call call;
     py_call_init(&call, self->state);
     call.reduction.op = self->op;
@@ -271,7 +284,7 @@ static bool is_captured(const py_call *call) {
     return captured;
 }
 
-PyObject *py_fast_moments(const py_signature *self, const py_arguments arguments) {
+static PyObject *fast_moments(const py_signature *self, const py_arguments arguments) {
     py_call call;
     py_moments moments;
     PyObject *sums = NULL, *result = NULL;
@@ -307,7 +320,7 @@ static const struct {
     PyObject *(*implementation)(const py_signature *self, const py_arguments arguments);
     uint64_t parameter;
 } functions[] = {
-    {"moments", py_fast_moments, 0},
+    {"moments", fast_moments, 0},
     {"vecdot", py_fast_vecdot, 0},
     {"inner", py_fast_inner, 0},
     {"trace", py_fast_trace, 0},
@@ -349,7 +362,7 @@ static int find_implementation(PyObject *name, py_signature *self) {
             self->parameter = functions[i].parameter;
             return 0;
         }
-    self->implementation = py_fast_reduction;
+    self->implementation = fast_reduction;
     return py_find_op(name, &self->op);
 }
 

@@ -382,6 +382,13 @@ PyObject *py_job_run_parsed(py_job *self, int parsed, py_job_work work, void *ar
     return parsed > 0 ? py_job_run(self, work, arg) : parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
 }
 
+PyObject *py_job_fall_back_without_memory(PyObject *result) {
+    if (result != NULL || !PyErr_ExceptionMatches(PyExc_MemoryError))
+        return result;
+    PyErr_Clear();
+    return Py_NewRef(Py_NotImplemented);
+}
+
 /* Keeps the memory of JAX's arrays until the work is done that reads it. -1 with an exception set. */
 static int defer_inputs(py_job *self) {
     int failed = 0;

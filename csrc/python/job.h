@@ -107,5 +107,8 @@ int py_job_mark_written(const py_job *self, const py_operand *operand, PyObject 
 PyObject *py_labels_to_segments(const py_job *call, PyObject *labels, Py_ssize_t groups);
 /* Runs the work if the arguments were parsed (1), or returns NotImplemented (0) or NULL (-1). */
 PyObject *py_job_run_parsed(py_job *self, int parsed, py_job_work work, void *arg);
+/* Returns the result of a call whose Python fallback needs less memory: NotImplemented, with the exception
+   cleared, where it is NULL because memory ran out. */
+PyObject *py_job_fall_back_without_memory(PyObject *result);
 
 #endif

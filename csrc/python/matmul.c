@@ -105,7 +105,7 @@ static const char *describe(matmul_call *self) {
     return NULL;
 }
 
-/* Tells the plan whether addresses are multiples of 16 bytes, and whether `out` overlaps an input. */
+/* Sets in the plan whether addresses are multiples of 16 bytes, and whether `out` overlaps an input. */
 static void note_alignment(matmul_call *self) {
     const py_job *job = &self->job;
     self->matmul.a.aligned = job->inputs[LEFT].source.origin % 16 == 0;

@@ -356,7 +356,7 @@ static bool has_nan(gr_dtype dtype, const unsigned char *elements, uint64_t coun
 }
 
 /* Whether all elements are in host memory and each line has a NaN, so that NumPy does not warn of NaNs in the
-   results; else the result may have overflowed, and Python has to tell. */
+   results; else the result may have overflowed, which Python reports. */
 static bool lines_have_nans(const quantiles_call *self) {
     const py_operand *source = &self->job.inputs[0];
     const unsigned char *elements = source->source.host;
@@ -426,7 +426,7 @@ static int parse_arguments(quantiles_call *self, const py_arguments arguments, p
                : parsed;
 }
 
-/* Whether Python computes the result again, and tells of it. */
+/* Whether Python computes the result again, and reports infinities and NaNs. */
 static bool is_left_to_python(const quantiles_call *self) {
     return self->is_left || (self->job.has_nonfinite && !lines_have_nans(self));
 }

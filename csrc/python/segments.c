@@ -339,8 +339,8 @@ static bool parse_op(PyObject *value, gr_segments *segments) {
     return name != NULL && gr_op_find(name, &segments->op) && gr_segments_take(segments->op, segments->dtype);
 }
 
-/* Parses `exact=`, which sums and means of floating-point numbers are anyhow. False: fall back to Python,
-   which tells of integers that do not fit. */
+/* Parses `exact=`; sums and means of floating-point numbers are exact anyway. False: fall back to Python,
+   which reports integers that do not fit. */
 static bool parse_exact(PyObject *value, const gr_segments *segments) {
     return value == NULL || value == Py_False ||
            (value == Py_True && (segments->op == GR_OP_sum || segments->op == GR_OP_mean) &&
@@ -391,7 +391,7 @@ static int bind_cut(segments_call *self) {
                                   &job->inputs[OFFSETS]);
 }
 
-/* Lets Python tell of a result with an infinity or NaN. Steals the reference to the result. */
+/* Lets Python report a result with an infinity or NaN. Steals the reference to the result. */
 static PyObject *report_nonfinite(const py_signature *signature, const segments_call *self,
                                   const py_arguments arguments, PyObject *result) {
     const gr_device_info *info = &self->job.device->backend->info;
@@ -414,6 +414,8 @@ static PyObject *run_fast(const py_signature *signature, const py_arguments argu
     if (parsed > 0)
         parsed = bind_cut(&self);
     PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
+    if (self.by_label && parsed > 0)
+        result = py_job_fall_back_without_memory(result);
     if (result != NULL && parsed > 0 && self.job.has_nonfinite && signature->report != Py_None)
         result = report_nonfinite(signature, &self, arguments, result);
     release(&self);

@@ -24,6 +24,19 @@ static py_name first_parameter(const py_signature *self) {
     return self->accepts[PY_NAME_a] ? PY_NAME_a : PY_NAME_x;
 }
 
+/* Gives an argument of PyTorch's name to the parameter `to`, which must not be given as well. None is no
+   argument. */
+static bool rename_argument(py_arguments arguments, py_name from, py_name to) {
+    PyObject *const value = arguments[from];
+    arguments[from] = NULL;
+    if (value == NULL || value == Py_None)
+        return true;
+    if (arguments[to] != NULL)
+        return false;
+    arguments[to] = value;
+    return true;
+}
+
 /* Binds the arguments of a call. False if they do not match the signature: the Python fallback raises the
    error. */
 static bool bind(const py_signature *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
@@ -39,7 +52,9 @@ static bool bind(const py_signature *self, PyObject *const *args, Py_ssize_t cou
             return false;
         arguments[name] = args[count + i];
     }
-    return arguments[first_parameter(self)] != NULL;
+    return arguments[first_parameter(self)] != NULL &&
+           rename_argument(arguments, PY_NAME_dim, PY_NAME_axis) &&
+           rename_argument(arguments, PY_NAME_keepdim, PY_NAME_keepdims);
 }
 
 static PyObject *call(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {

@@ -26,12 +26,10 @@ typedef struct py_signature {
     bool accepts[PY_ARGUMENTS];       /* which names are parameters, positional or by keyword */
 } py_signature;
 
-PyObject *py_fast_reduction(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_vecdot(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_inner(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_trace(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_softmax_denominator(const py_signature *self, const py_arguments arguments);
-PyObject *py_fast_moments(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_matmul(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_conv2d(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_quantiles. */
@@ -46,8 +44,8 @@ typedef enum py_quantiles {
 PyObject *py_fast_quantiles(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_topk. */
 typedef enum py_sort { PY_TOPK, PY_SORT, PY_ARGSORT } py_sort;
-/* `report` makes the result of values and indices; that of py_fast_moments, of the moments; that of
-   py_fast_softmax_denominator, of the array of both. */
+/* `report` makes the result of values and indices; of `moments`, the moments; of
+   py_fast_softmax_denominator, the array of both. */
 PyObject *py_fast_topk(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_segments: segment_reduce, reduceat, group_reduce. */
 enum { PY_BY_OFFSETS, PY_BY_INDICES, PY_BY_LABELS };

@@ -96,6 +96,8 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(weight)                                                                                              \
     ROW(eps)                                                                                                 \
     ROW(residual)                                                                                            \
+    ROW(dim)                                                                                                 \
+    ROW(keepdim)                                                                                             \
     ROW(progress)                                                                                            \
     ROW(requires_grad)                                                                                       \
     ROW(is_neg)                                                                                              \

@@ -5,7 +5,7 @@
 #include "python/state.h"
 #include "rungs/rung.h"
 
-/* What a rung's own ladder knows of it. */
+/* Properties of a rung from the table of its ladder. */
 typedef struct py_rung_traits {
     int64_t default_block; /* 0: none */
     bool float_atomics, takes_grid, is_arch_specific;

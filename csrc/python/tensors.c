@@ -40,7 +40,8 @@ static int parse_keys(PyObject *keys, uint16_t *out, size_t *count) {
     const Py_ssize_t size = PyTuple_GET_SIZE(keys);
     *count = (size_t)size;
     if (size > PY_TENSOR_KEYS || (size > 0 && torch_shim_get()->is_included == NULL))
-        return PY_RAISE(PyExc_ValueError, "keys: expected up to %d, which the shim tells", PY_TENSOR_KEYS);
+        return PY_RAISE(PyExc_ValueError, "keys: expected up to %d, and a shim that has them",
+                        PY_TENSOR_KEYS);
     for (Py_ssize_t i = 0; i < size; ++i) {
         const long key = PyLong_AsLong(PyTuple_GET_ITEM(keys, i));
         if (PyErr_Occurred())
@@ -116,14 +117,15 @@ static int is_expected(PyObject *value, PyObject *expected) {
     return answer;
 }
 
-static bool is_tensor(const py_tensors *self, PyObject *argument) {
+bool py_tensors_has_type(const py_tensors *self, PyObject *argument) {
     return Py_TYPE(argument) == self->type || Py_TYPE(argument) == self->subtype;
 }
 
 /* Whether a tensor requires a gradient; 0 for other arguments. -1 with an exception set. */
 static int requires_grad(const py_tensors *self, PyObject *argument) {
-    return is_tensor(self, argument) ? is_expected(PyObject_GetAttr(argument, self->requires_grad), Py_True)
-                                     : 0;
+    return py_tensors_has_type(self, argument)
+               ? is_expected(PyObject_GetAttr(argument, self->requires_grad), Py_True)
+               : 0;
 }
 
 /* Whether no mode, transform or tracer would see the operator. -1 with an exception set. */
@@ -148,12 +150,12 @@ static int is_plain_state(const py_tensors *self) {
 py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *const *arguments,
                                size_t count) {
     int needed = 0;
-    if (!is_tensor(self, a))
+    if (!py_tensors_has_type(self, a))
         return PY_TENSORS_OPERATOR;
     for (size_t i = 0; needed >= 0 && i < count; ++i) {
         if (arguments[i] == NULL)
             continue;
-        if (!is_tensor(self, arguments[i]) && PyObject_TypeCheck(arguments[i], self->type))
+        if (!py_tensors_has_type(self, arguments[i]) && PyObject_TypeCheck(arguments[i], self->type))
             return PY_TENSORS_OPERATOR; /* another subclass */
         const int requires = requires_grad(self, arguments[i]);
         needed = requires < 0 ? -1 : needed | requires;

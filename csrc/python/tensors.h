@@ -26,10 +26,13 @@ typedef struct py_tensors {
 /* Parses ((type, subtype), guards, (not included, excluded), grad_enabled, recorded, dtypes by name). In a
    plain state a guard's object, or its attribute, is the expected value; without an attribute name the object
    is called first. The first dispatch keys are not among the thread's included ones, the others among its
-   excluded ones: numbers, none unless the shim tells them. NULL with an exception set; else a new object for
+   excluded ones: numbers, none if the shim has none. NULL with an exception set; else a new object for
    py_tensors_free. */
 py_tensors *py_tensors_parse(PyObject *rules);
 void py_tensors_free(py_tensors *self);
+
+/* Whether an argument is a tensor, and of no other subclass. */
+bool py_tensors_has_type(const py_tensors *self, PyObject *argument);
 
 typedef enum py_tensor_call {
     PY_TENSORS_ERROR = -1, /* an exception is set */
@@ -38,7 +41,7 @@ typedef enum py_tensor_call {
     PY_TENSORS_RECORDED,   /* the same, but autograd records the call */
 } py_tensor_call;
 
-/* Tells how a call on `a`, one of `count` arguments of which each may be NULL, is made. */
+/* Determines how a call on `a`, one of `count` arguments of which each may be NULL, is made. */
 py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *const *arguments, size_t count);
 
 /* Returns a new tensor of a dtype in `dtypes`, in C order on the device of `like`, whose index is `index`,

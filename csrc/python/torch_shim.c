@@ -13,6 +13,26 @@ static torch_shim shim;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool is_searched;
 
+/* Finds what describes tensors. */
+static void find_views(void *library) {
+    int32_t (*host_type)(void), (*strided)(void);
+    *(void **)&shim.get_numel = dlsym(library, "aoti_torch_get_numel");
+    *(void **)&shim.get_dtype = dlsym(library, "aoti_torch_get_dtype");
+    *(void **)&shim.get_layout = dlsym(library, "aoti_torch_get_layout");
+    *(void **)&shim.get_device_type = dlsym(library, "aoti_torch_get_device_type");
+    *(void **)&shim.get_device_index = dlsym(library, "aoti_torch_get_device_index");
+    *(void **)&shim.is_contiguous = dlsym(library, "aoti_torch_is_contiguous");
+    *(void **)&shim.is_negative = dlsym(library, "_ZN2at6native6is_negERKNS_6TensorE");
+    *(void **)&shim.is_conjugate = dlsym(library, "_ZN2at6native7is_conjERKNS_6TensorE");
+    *(void **)&host_type = dlsym(library, "aoti_torch_device_type_cpu");
+    *(void **)&strided = dlsym(library, "aoti_torch_layout_strided");
+    if (shim.get_dtype == NULL || shim.get_layout == NULL || shim.get_device_type == NULL ||
+        shim.get_device_index == NULL || shim.is_contiguous == NULL || host_type == NULL || strided == NULL)
+        shim.get_numel = NULL;
+    shim.host_type = host_type == NULL ? 0 : host_type();
+    shim.strided = strided == NULL ? 0 : strided();
+}
+
 /* Finds what PyTorch's Python module, or a library that it depends on, defines. */
 static void find_all(void *library) {
     int32_t (*device_type)(void);
@@ -37,6 +57,7 @@ static void find_all(void *library) {
                          (shim.to_object != NULL || shim.wrap != NULL);
     if (shim.is_included == NULL || shim.is_excluded == NULL)
         shim.is_included = shim.is_excluded = NULL;
+    find_views(library);
 }
 
 const torch_shim *torch_shim_get(void) {
@@ -49,6 +70,14 @@ const torch_shim *torch_shim_get(void) {
     }
     pthread_mutex_unlock(&mutex);
     return &shim;
+}
+
+/* Returns the Python object of a tensor; NULL, perhaps with an exception set, if there is none. */
+static PyObject *to_object(const torch_shim *self, torch_tensor tensor) {
+    PyObject *object = NULL;
+    if ((self->to_object == NULL || self->to_object(tensor, NULL, &object) != 0) && self->wrap != NULL)
+        object = self->wrap(tensor);
+    return object;
 }
 
 PyObject *torch_shim_empty(const torch_shim *self, int32_t dtype, int index, size_t ndim,
@@ -64,12 +93,107 @@ PyObject *torch_shim_empty(const torch_shim *self, int32_t dtype, int index, siz
     }
     if (self->empty_strided((int64_t)ndim, sizes, strides, dtype, self->device_type, index, &tensor) != 0)
         return NULL;
-    if (self->get_data_ptr(tensor, &data) == 0 &&
-        (self->to_object == NULL || self->to_object(tensor, NULL, &object) != 0) && self->wrap != NULL)
-        object = self->wrap(tensor);
+    if (self->get_data_ptr(tensor, &data) == 0)
+        object = to_object(self, tensor);
     self->delete_tensor(tensor);
     *address = (gr_devptr)(uintptr_t)data;
     return object;
+}
+
+/* ---- tensors in their Python objects ---- */
+
+/* Whether an object contains the tensor of a handle behind its head. An at::Tensor is one pointer; in older
+   versions of PyTorch a flag comes before it. The tensor has one element, so that its description is known.
+ */
+static bool contains(const torch_views *self, PyObject *object, torch_tensor tensor) {
+    void *const *inside = (void *const *)((const char *)object + self->offset);
+    void *data = NULL;
+    torch_view view;
+    return (size_t)Py_TYPE(object)->tp_basicsize >= self->offset + sizeof(void *) &&
+           *inside == *(void *const *)tensor && self->shim->get_data_ptr(tensor, &data) == 0 &&
+           torch_view_of(self, object, &view) && view.address == (gr_devptr)(uintptr_t)data &&
+           view.count == 1 && view.dtype == GR_DTYPE_f32 && view.device == -1;
+}
+
+/* Finds the type and the offset by a new tensor on the CPU. */
+static void find_type(torch_views *self) {
+    const torch_shim *found = self->shim;
+    const int64_t one = 1;
+    torch_tensor tensor = NULL;
+    if (!found->makes_tensors || found->get_numel == NULL || self->codes[GR_DTYPE_f32] < 0 ||
+        found->empty_strided(1, &one, &one, self->codes[GR_DTYPE_f32], found->host_type, 0, &tensor) != 0)
+        return;
+    PyObject *object = to_object(found, tensor);
+    if (object != NULL && contains(self, object, tensor))
+        self->type = (PyTypeObject *)Py_NewRef(Py_TYPE(object));
+    Py_XDECREF(object);
+    PyErr_Clear();
+    found->delete_tensor(tensor);
+}
+
+torch_views torch_views_get(void) {
+    static torch_views views;
+    static bool is_known;
+    pthread_mutex_lock(&mutex);
+    const bool known = is_known;
+    torch_views found = views;
+    pthread_mutex_unlock(&mutex);
+    if (known)
+        return found;
+    found = (torch_views){.shim = torch_shim_get(), .offset = sizeof(PyObject)};
+    for (size_t i = 0; i < GR_DTYPE_COUNT; ++i)
+        found.codes[i] = found.shim->find_dtype[i] != NULL ? found.shim->find_dtype[i]() : -1;
+    find_type(&found); /* not under the mutex: it may run Python code */
+    pthread_mutex_lock(&mutex);
+    if (is_searched && !is_known) {
+        views = found;
+        is_known = true;
+    }
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+bool torch_view_of(const torch_views *self, PyObject *object, torch_view *out) {
+    const torch_shim *get = self->shim;
+    torch_tensor tensor = (char *)object + self->offset;
+    int32_t layout, dtype, device, index;
+    bool in_order;
+    int64_t count;
+    void *data;
+    if (get->get_layout(tensor, &layout) != 0 || layout != get->strided ||
+        get->get_device_type(tensor, &device) != 0 || get->get_device_index(tensor, &index) != 0 ||
+        get->get_dtype(tensor, &dtype) != 0 || get->is_contiguous(tensor, &in_order) != 0 || !in_order ||
+        get->get_numel(tensor, &count) != 0 || get->get_data_ptr(tensor, &data) != 0 ||
+        (data == NULL && count > 0))
+        return false;
+    out->tensor = tensor;
+    out->address = (gr_devptr)(uintptr_t)data;
+    out->count = (uint64_t)count;
+    out->device = device == get->device_type ? index : -1;
+    for (out->dtype = 0; out->dtype < GR_DTYPE_COUNT; ++out->dtype)
+        if (self->codes[out->dtype] == dtype)
+            return true;
+    return false;
+}
+
+int torch_view_has_lazy_sign(const torch_views *self, const torch_view *view) {
+    const torch_shim *ask = self->shim;
+    const bool is_complex = gr_dtype_is_complex(view->dtype);
+    if (ask->is_negative == NULL || (is_complex && ask->is_conjugate == NULL))
+        return -1;
+    return ask->is_negative(view->tensor) || (is_complex && ask->is_conjugate(view->tensor));
+}
+
+/* Describes a tensor for the tests: (address, elements, dtype, CUDA device or -1, lazy sign), or None. */
+PyObject *py_torch_view(PyObject *Py_UNUSED(module), PyObject *object) {
+    const torch_views views = torch_views_get();
+    torch_view view;
+    if (views.type == NULL || !PyObject_TypeCheck(object, views.type) ||
+        !torch_view_of(&views, object, &view))
+        return Py_NewRef(Py_None);
+    return Py_BuildValue("(KKsii)", (unsigned long long)view.address, (unsigned long long)view.count,
+                         gr_dtypes[view.dtype].numpy_name, view.device,
+                         torch_view_has_lazy_sign(&views, &view));
 }
 
 PyObject *py_torch_shim(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {

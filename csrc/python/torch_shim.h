@@ -7,7 +7,7 @@
 
 #include "python/state.h"
 
-typedef void *torch_tensor; /* AtenTensorHandle: owned by whoever gets it */
+typedef void *torch_tensor; /* AtenTensorHandle: the receiver owns it */
 
 typedef struct torch_shim {
     /* Whether new tensors can be made: all of the next six, and one of the two that wrap a tensor. */
@@ -24,6 +24,16 @@ typedef struct torch_shim {
     bool (*is_included)(uint16_t key);
     bool (*is_excluded)(uint16_t key);
     int32_t (*find_dtype[GR_DTYPE_COUNT])(void); /* its code of a dtype; NULL: unknown */
+    /* What torch_views_get needs; all or none of the first six are found. */
+    int32_t (*get_numel)(torch_tensor tensor, int64_t *out);
+    int32_t (*get_dtype)(torch_tensor tensor, int32_t *out);
+    int32_t (*get_layout)(torch_tensor tensor, int32_t *out);
+    int32_t (*get_device_type)(torch_tensor tensor, int32_t *out);
+    int32_t (*get_device_index)(torch_tensor tensor, int32_t *out);
+    int32_t (*is_contiguous)(torch_tensor tensor, bool *out);
+    bool (*is_negative)(const torch_tensor tensor); /* at::native::is_neg, or NULL */
+    bool (*is_conjugate)(const torch_tensor tensor);
+    int32_t host_type, strided; /* its codes of the CPU and of dense tensors */
 } torch_shim;
 
 /* Returns the functions, which the first call after PyTorch's import finds in its libraries. */
@@ -33,5 +43,34 @@ const torch_shim *torch_shim_get(void);
    refuses: new_empty() then raises its error. `dtype` is PyTorch's code. */
 PyObject *torch_shim_empty(const torch_shim *self, int32_t dtype, int index, size_t ndim,
                            const uint64_t *extent, gr_devptr *address);
+
+/* Where the tensors of PyTorch are in their Python objects: a handle of the shim is the address of an
+   at::Tensor, which objects of the type and of its subclasses contain. */
+typedef struct torch_views {
+    const torch_shim *shim;
+    PyTypeObject *type; /* torch.Tensor; NULL: handles of objects are unknown */
+    size_t offset;      /* bytes from an object to its at::Tensor */
+    int32_t codes[GR_DTYPE_COUNT];
+} torch_views;
+
+/* What the shim tells of a dense tensor in C order. */
+typedef struct torch_view {
+    torch_tensor tensor; /* a handle, of the object; not to be deleted */
+    gr_devptr address;
+    uint64_t count;
+    gr_dtype dtype;
+    int device; /* index of the CUDA device; -1: another device */
+} torch_view;
+
+/* Returns where tensors are: found once, by an object whose handle is known. */
+torch_views torch_views_get(void);
+
+/* Describes an object of the type or a subclass, without a call of Python. False: it is no dense tensor in C
+   order with memory, or its dtype is unknown. Gradients, conjugate and negative bits are not looked at. */
+bool torch_view_of(const torch_views *self, PyObject *object, torch_view *out);
+
+/* Whether the elements are those in memory with another sign: a lazily negated or conjugated view. -1: the
+   shim does not tell. */
+int torch_view_has_lazy_sign(const torch_views *self, const torch_view *view);
 
 #endif

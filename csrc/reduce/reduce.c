@@ -5,7 +5,8 @@
 #include "executor/executor.h"
 #include "reduce/params.h"
 
-size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
+/* Bytes per result. */
+static size_t result_bytes_of(const gr_reduction *reduction) {
     return gr_dtypes[gr_op_result(reduction->op, reduction->dtype)].item_bytes * gr_op_numbers(reduction->op);
 }
 
@@ -46,7 +47,7 @@ void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool 
     const gr_op op = self->op;
     const bool packed = !exact && gr_op_packed(op, self->dtype);
     layout->item_bytes = gr_dtypes[self->dtype].item_bytes;
-    layout->result_bytes = gr_reduction_result_bytes(self);
+    layout->result_bytes = result_bytes_of(self);
     layout->in_c_order = gr_op_is_positional(op);
     layout->has_pieces = has_pieces(op, self->dtype);
     layout->fixed_order = gr_op_fixes_order(op, self->dtype);
@@ -71,7 +72,7 @@ static gr_finish finish_of(const gr_reduction *self) {
         .initial = from_zero ? &zero : self->initial,
         .parameter = gr_op_has_parameter(op) ? &self->parameter : NULL,
         .flags = (gr_op_has(op, GR_ROOT) ? GR_FINISH_ROOT : 0u) | (skips_nan ? GR_FINISH_SKIP_NAN : 0u),
-        .result_bytes = gr_reduction_result_bytes(self),
+        .result_bytes = result_bytes_of(self),
     };
 }
 
@@ -130,7 +131,7 @@ bool gr_reduction_is_only_position(const gr_reduction *self) {
 }
 
 static void plan_general(const gr_reduction *self, const gr_device_caps *caps, gr_program *program) {
-    const size_t result_bytes = gr_reduction_result_bytes(self);
+    const size_t result_bytes = result_bytes_of(self);
     if (gr_reduction_is_only_position(self)) {
         gr_program_clear(
             program, gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)self->plan.results * result_bytes));

@@ -20,8 +20,6 @@ typedef struct gr_reduction {
     const gr_flat_shape *shape; /* a flat shape to time, instead of the best one; or NULL */
 } gr_reduction;
 
-size_t gr_reduction_result_bytes(const gr_reduction *reduction); /* per result */
-
 /* Fills in what a layout says of the operator and the dtype: all but the dimensions, `origin` and
    `has_second`. `exact`: the layout is for gr_exact_plan. Without a device (NULL) the operator counts as
    having all its kernels. */

@@ -119,7 +119,7 @@ typedef struct gr_lost_sums_params {
     uint64_t permutation; /* index in `offsets` at which the permutation begins, or 0 */
     uint64_t rows, results, segments, columns;
     int64_t line_stride, along_stride, inner_stride; /* in components of elements */
-    uint64_t counts;                                 /* as above */
+    uint64_t counts;                                 /* as in gr_segment_params */
     uint32_t components;                             /* per element: 2 if complex */
     uint32_t flags;
     uint8_t empty_result[16]; /* segment_short: the result of an empty segment */
@@ -132,7 +132,7 @@ typedef struct gr_segment_variance_params {
     uint64_t squares; /* address of one double per result */
     uint64_t out;
     uint64_t offsets;
-    uint64_t counts;                         /* as above */
+    uint64_t counts;                         /* as in gr_segment_params */
     uint64_t rows, results, segments, inner; /* rows: rows that offsets count */
     double ddof;
     uint32_t to, root; /* to: a row of dtypes.def */

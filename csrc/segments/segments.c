@@ -94,9 +94,10 @@ static bool is_exact_sum(gr_op op, value_kind by) {
     return is_sum && by != VALUE_INTEGER;
 }
 
-/* Whether results need the numbers of elements that are not NaN. */
-static bool needs_counts(gr_op op) {
-    return segment_kernels[op].flags & GR_SEGMENT_SKIP_NAN && op != GR_OP_nansum && op != GR_OP_nanprod;
+/* Whether results need the numbers of elements that are not NaN. Integers have no NaN. */
+static bool needs_counts(const gr_segments *self) {
+    return segment_kernels[self->op].flags & GR_SEGMENT_SKIP_NAN && self->op != GR_OP_nansum &&
+           self->op != GR_OP_nanprod && gr_dtypes[self->dtype].kind != GR_KIND_BITS;
 }
 
 /* Bytes per look-back node: twice the size of the State and of its flags, as half of each 8-byte word is a
@@ -165,12 +166,12 @@ typedef struct chain_buffers {
 /* Elements, offsets, results, and the numbers of elements that count, if results need them. */
 enum { IN, OFFSETS, OUT, COUNTS, OPERANDS };
 
-static void relocate_all(gr_program *program, gr_op op, const uint32_t operands[OPERANDS],
+static void relocate_all(gr_program *program, const gr_segments *self, const uint32_t operands[OPERANDS],
                          const chain_buffers *at) {
     gr_program_relocate(program, offsetof(gr_segment_params, in), operands[IN]);
     gr_program_relocate(program, offsetof(gr_segment_params, offsets), operands[OFFSETS]);
     gr_program_relocate(program, offsetof(gr_segment_params, out), operands[OUT]);
-    if (needs_counts(op))
+    if (needs_counts(self))
         gr_program_relocate(program, offsetof(gr_segment_params, counts), operands[COUNTS]);
     if (at != NULL) {
         gr_program_relocate(program, offsetof(gr_segment_params, nodes), at->nodes);
@@ -205,7 +206,7 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of,
     gr_program_relocate(program, offsetof(gr_segment_variance_params, squares), operands[OUT]);
     gr_program_relocate(program, offsetof(gr_segment_variance_params, out), out);
     gr_program_relocate(program, offsetof(gr_segment_variance_params, offsets), operands[OFFSETS]);
-    if (needs_counts(self->op))
+    if (needs_counts(self))
         gr_program_relocate(program, offsetof(gr_segment_variance_params, counts), operands[COUNTS]);
 }
 
@@ -277,7 +278,7 @@ static void plan_lost_sums(const gr_segments *self, const uint32_t operands[OPER
     }
     name_lost_sums(self, "lost", caps, step);
     relocate_lost_sums(program, operands);
-    if (needs_counts(self->op))
+    if (needs_counts(self))
         gr_program_relocate(program, offsetof(gr_lost_sums_params, counts), operands[COUNTS]);
     gr_program_relocate(program, offsetof(gr_lost_sums_params, lost), lost);
 }
@@ -434,7 +435,7 @@ static void plan_tiles(const gr_segments *self, gr_segment_params params, value_
         search->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(search->kernel.file, "segment_starts");
         GR_KERNEL_NAME(search->kernel.entry, "segment_starts");
-        relocate_all(program, self->op, operands, &at);
+        relocate_all(program, self, operands, &at);
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(tiles < resident_blocks() ? tiles : resident_blocks());
@@ -444,7 +445,7 @@ static void plan_tiles(const gr_segments *self, gr_segment_params params, value_
     GR_KERNEL_NAME(step->kernel.file, "segment_", segment_kernels[self->op].file);
     GR_KERNEL_NAME(step->kernel.entry, "segment_", kernel_of(self->op, self->dtype), "_",
                    value_kind_names[by]);
-    relocate_all(program, self->op, operands, cut ? &at : NULL);
+    relocate_all(program, self, operands, cut ? &at : NULL);
 }
 
 /* Appends the steps that count the elements of each result that are not NaN. Returns the buffer. */
@@ -499,7 +500,7 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_buffer_kind made = is_variance ? GR_BUFFER_TEMPORARY : GR_BUFFER_OUTPUT;
     uint32_t operands[OPERANDS] = {in, offsets,
                                    gr_program_buffer(program, made, results * params.result_bytes), 0};
-    if (needs_counts(self->op))
+    if (needs_counts(self))
         operands[COUNTS] = plan_counts(self, operands, caps, program);
     plan_tiles(self, params, by, operands, caps, program);
     if (is_exact_sum(self->op, by)) {

@@ -6,7 +6,7 @@
 // filters, and for each step along k it gathers the tile of that matrix directly in shared memory: the index
 // k determines the distance of an element from the first one of a pixel. A thread computes four by four
 // results. What limits it now: an element is loaded nine times, if from the caches, and its address is
-// computed each time; and a thread loads eight elements from shared memory for sixteen multiply-adds. Where
+// computed each time; and a thread loads eight elements from shared memory for 16 multiply-adds. Where
 // it shows: bytes per multiply-add; multiply-adds per instruction.
 #include "common/entry.cuh"
 #include "conv/tiles.cuh"
@@ -23,15 +23,15 @@ enum {
 // A row that no picture has, nor with a tap's rows added: those are less than 2^30.
 constexpr unsigned NOWHERE = 0x7fffffff;
 
-// What k stands for: how far it is from the first element that a pixel sees, and from a filter's first.
+// The distance of k from the first element under the taps of a pixel, and from a filter's first.
 struct alignas(16) Tap {
     unsigned down, along;
     int of_x, of_w;
 };
 
-// The first element that a pixel sees, which need not be there.
+// The first element under the taps of a pixel, which may be outside of the image.
 struct alignas(16) Pixel {
-    unsigned top, left; // or below 0: as great as none that is there
+    unsigned top, left; // or below 0: greater than any index of an element
     int64_t of_x;
 };
 
@@ -86,7 +86,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
 
     float sums[4][4] = {};
     for (unsigned step = 0, now = 0; step < k; step += TILE_K, now ^= 1) {
-        __syncthreads(); // the tiles of the last step are no longer read; the taps of this step are there
+        __syncthreads(); // the tiles of the last step are no longer read; the taps of this step are stored
         const Tap *taps = tiles.taps[now];
         // Four along k for each pixel; where four channels lie together, in one load. All loads come first.
         for (unsigned begin = threadIdx.x; begin < PIXELS * TILE_K / 4; begin += AT_ONCE * blockDim.x) {

@@ -1,6 +1,6 @@
 // c2_ring: implicit GEMM with m9's pipeline.
 //
-// What c2 still cost: a thread loads eight elements from shared memory for sixteen multiply-adds, and waits
+// What c2 still cost: a thread loads eight elements from shared memory for 16 multiply-adds, and waits
 // for the elements that it gathers. The change: a thread computes 16 by 8 or 8 by 8 results from a ring of
 // stages, which asynchronous copies fill with the tiles of later steps, as in m9; the copies are issued
 // between the products of this step. Rows are pixels, columns the filters of a group; unless there are few
@@ -58,7 +58,7 @@ template <bool NHWC> __device__ Share share_of_tap(const gr_conv_params &p, unsi
 }
 
 // One thread's part of the copies: neighbouring lanes take neighbours in memory, which are channels in NHWC,
-// pixels in NCHW, and filters by fours, as w was turned before; where these are few, the taps of a filter.
+// pixels in NCHW, and four filters at once, as w was transposed before; of few filters, the taps of a filter.
 template <class S, bool NHWC> struct Gather {
     enum { TURN_MN = S::THREADS / SECTOR, HALVES = TILE_K / SECTOR };
     enum { TURNED = S::FILTERS > FEW, FOURS = S::FILTERS / 4, ROWS = S::THREADS / FOURS };
@@ -181,7 +181,7 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
     float sums[S::THREAD_M][S::THREAD_N] = {};
     for (unsigned step = 0; step < steps; ++step, ++begun) {
         ptx::cp_async_wait_group<S::STAGES - 2>();
-        __syncthreads(); // the copies of all are there, and the stage of the step before is no longer read
+        __syncthreads(); // all copies have arrived, and the stage of the step before is no longer read
         copies.look_up(taps[begun % 2]);
         prepare(begun + 1);
 #pragma unroll

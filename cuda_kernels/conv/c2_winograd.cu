@@ -1,10 +1,10 @@
 // c2_winograd: Winograd's F(2 x 2, 3 x 3).
 //
 // What c2 still cost, and c2_ring costs: nine multiply-adds per result, channel and filter. The change: 2 x 2
-// results, which depend on 4 x 4 elements of x, need only sixteen products of transformed numbers, four per
+// results, which depend on 4 x 4 elements of x, need only 16 products of transformed numbers, four per
 // result: B'dB of the elements, GgG' of the filter's nine taps, and A'mA of the sums of their products (S.
 // Winograd, "Arithmetic Complexity of Computations", 1980; A. Lavin and S. Gray, arXiv 1509.09308). For each
-// of the sixteen positions that is a matrix multiplication, of tiles by channels and channels by filters,
+// of the 16 positions that is a matrix multiplication, of tiles by channels and channels by filters,
 // which the best kernel for it computes. It is not a rung of the ladder, and never the default: every result
 // depends on all 4 x 4 elements, so an infinity or a NaN spreads over its tile, and the error is bounded by
 // the largest products of a tile, not by those of the result. What limits it: memory; four times the elements
@@ -53,7 +53,7 @@ inline __device__ unsigned thread_number() {
     return blockIdx.x * THREADS + threadIdx.x;
 }
 
-// What a tile sees of LENGTH channels; `all` is how many there are of both.
+// The elements under a tile, of LENGTH channels; `all` is the number of both.
 template <class V>
 __device__ void transform_pictures(const gr_conv_params &p, const Tile &tile, unsigned channel, int64_t all) {
     const int top = int(tile.down) - int(p.height.padding), left = int(tile.along) - int(p.width.padding);

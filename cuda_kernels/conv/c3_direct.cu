@@ -4,7 +4,7 @@
 // The change: a block computes a rectangle of the results of an image, and loads into shared memory its part
 // of x, halo included, and the filters, so that a tap is just another offset there: nine taps use an element
 // that is loaded once. Four channels of a pixel are contiguous, and one load reads them; a thread computes
-// eight rows of a column, of twelve filters, whose weights all pixels of a warp share. Two neighbouring lanes
+// eight rows of a column, of 12 filters, whose weights all pixels of a warp share. Two neighbouring lanes
 // have the filters of one pixel, alternating in groups of four, so that a store fills sectors. What limits it
 // now: loading, computing and storing hardly overlap, because all blocks start together. Where it shows:
 // loads from shared memory, 20 for 384 multiply-adds; bytes from global memory.

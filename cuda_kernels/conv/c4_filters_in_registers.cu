@@ -23,21 +23,21 @@ enum { FILTERS = GR_CONV_C4_FILTERS, THREADS = row_c4.threads }; // of a block
 enum { ROWS = GR_CONV_C4_ROWS, SEEN_ROWS = ROWS + 2 };
 enum { COLUMNS = GR_CONV_C4_COLUMNS, SEEN_COLUMNS = COLUMNS + 2, PITCH = COLUMNS + 4 };
 
-// What it sees of x, rows in the order of the layout, where a row of a channel has PITCH elements in NCHW;
-// and its filters.
+// The part of x that it reads, rows in the order of the layout, where a row of a channel has PITCH elements
+// in NCHW; and its filters.
 struct alignas(16) Shared {
     float rows[SEEN_ROWS][CHANNELS * PITCH], weights[FILTERS][WEIGHTS];
     uint64_t row_is_there[SEEN_ROWS], weights_are_there;
 };
 static_assert(sizeof(Shared) == row_c4.shared, "bytes of shared memory");
 
-// The barrier hears of it when this thread's copies so far are there.
+// This thread arrives at the barrier when its copies so far are complete.
 inline __device__ void arrive_with_copies(const uint64_t *barrier) {
     ptx::cp_async_mbarrier_arrive_noinc(shared_address(barrier));
 }
 
 // The products of one element of x with all taps of one channel for which it has a result: it is in column i
-// of the columns that the thread sees, and the row of tap FIRST of the first sums, up to that of tap LAST of
+// of the columns that the thread reads, and the row of tap FIRST of the first sums, up to that of tap LAST of
 // the last.
 template <int FIRST, int LAST>
 __device__ void add_taps(float x, const float (&weights)[WEIGHTS], int i, int channel,
@@ -78,7 +78,7 @@ __device__ void add_row(const float *row, const float (&weights)[WEIGHTS], float
         }
 }
 
-// What the block sees of x, from row `top` and column `left` on, both of which may be outside.
+// The part of x that the block reads, from row `top` and column `left` on, both of which may be outside.
 struct Picture {
     const gr_conv_params &p;
     const float *x;

@@ -28,7 +28,7 @@ GR_ENTRY((THREADS, 2), c5_f32_64, __grid_constant__ gr_conv_mma_params,
 GR_ENTRY((GR_CONV_C12_THREADS, 2), c5_f32_twelve_nchw, __grid_constant__ gr_conv_tiles_params,
          conv3x3_c12_k24<float, false, ROWS, AT_ONCE>)
 
-// In NHWC what a row of taps sees is contiguous.
+// In NHWC the elements under a row of taps are contiguous.
 typedef RowTensorCoreConv<ROWS, 128> Warps;
 static_assert(sizeof(Warps::Shared) == GR_CONV_C12_TF32_NHWC_SHARED, "bytes of shared memory");
 

@@ -7,7 +7,7 @@
 // mma.sync reads its operands from registers; so a step uses any two chunks, of one row of taps or of two.
 // The part of a chunk beyond its row of taps is cleared. Blocks keep their filters, in the order in which the
 // fragments use them, and process tile after tile. What limits it now: memory, to which the results are
-// written; loads from shared memory, four for each chunk of sixteen pixels and one for each product of two.
+// written; loads from shared memory, four for each chunk of 16 pixels and one for each product of two.
 // Where it shows: tensor-core operations. It supports dilations of one along a row; c5 and c7 compute all
 // other convolutions.
 // c7_few: the same for 2-byte elements, by other entries.
@@ -93,7 +93,7 @@ template <class T, int FILTERS> struct Few {
         return there ? reinterpret_cast<const T *>(p.w)[conv_offset(p.of_w, number, row, tap, channel)]
                      : T(0.f);
     }
-    // As fragments: of sixteen filters a lane has four words together, of two products' two pieces each. The
+    // As fragments: of 16 filters a lane has four contiguous words, of two products' two pieces each. The
     // filters are distributed so that the results of a lane are four neighbours.
     __device__ uint32_t word_of_filters(unsigned i) const {
         const unsigned second = i % 2, product = i / 2 % 2, to = i / 4 % 32, sixteen = i / 128;

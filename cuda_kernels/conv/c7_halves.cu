@@ -2,7 +2,7 @@
 //
 // What c5 still cost: four bytes per element, to and from memory.
 // The change: float16 and bfloat16, unchanged. A chunk of 16 bytes has eight channels instead of four, and an
-// instruction is sixteen products deep; sums are float32, and are rounded once. What limits it now: as in c5.
+// instruction is 16 products deep; sums are float32, and are rounded once. What limits it now: as in c5.
 // Where it shows: half of the bytes, half of the tensor-core instructions.
 #include "common/entry.cuh"
 #include "conv/conv3x3_c12_k24.cuh"

@@ -76,8 +76,8 @@ __device__ void bring_pixels(const gr_conv_tma_params &maps, const Stages &pixel
                                   pixels.full());
 }
 
-// Behind a box lies what only results see that are none, if a box is smaller than what its tiles reach:
-// zeros, so that it is there.
+// Writes zeros behind each box that is smaller than its tiles: wgmma reads whole tiles, and the results of
+// this padding are discarded.
 inline __device__ void clear_behind(const gr_conv_tma_params &maps, unsigned char *boxes) {
     for (unsigned stage = 0; stage < maps.x_stages; ++stage)
         for (unsigned i = maps.box_bytes + 16 * threadIdx.x; i < maps.x_stage_bytes; i += 16 * THREADS)
@@ -212,8 +212,8 @@ inline __device__ int64_t result_offset(const gr_conv_tma_params &maps, const Bo
                : -1;
 }
 
-// Which pixel of its tile a thread's sums are of: they come in fours, of two filters of one pixel and the
-// same of another.
+// The pixel of its tile to which a thread's sums belong: four consecutive sums are of two filters of one
+// pixel and the same two of another.
 template <class T, bool PLANES> __device__ unsigned pixel_of(unsigned which) {
     if (PLANES && sizeof(T) == 4)
         return BFragments().first % 64 + which;
@@ -319,7 +319,7 @@ __device__ void store_rows(const gr_conv_tma_params &maps, const Box &box, unsig
     }
 }
 
-// NCHW likewise, 64 pixels of each filter; of planes 16 bytes at once.
+// The same for NCHW, 64 pixels of each filter; 16 bytes of a plane at once.
 template <class T, int FILTERS, bool PLANES>
 __device__ void store_planes(const gr_conv_tma_params &maps, const Box &box, unsigned tile,
                              unsigned char *room, const float (&sums)[FILTERS / 2]) {

@@ -2,9 +2,9 @@
 //
 // The loop has k / TILE steps, which is correct for the sizes printed next to it, multiples of the tile; for
 // other sizes it drops the last products of every sum. Compare m2, whose last step is shorter if necessary,
-// with zeros for the rest. Printed launches divide m and n likewise, and drop the last rows and columns; here
-// the planner rounds up. Where it shows: only in the result, in which random numbers and a generous tolerance
-// may hide it: the race check finds nothing, and the counters are lower.
+// with zeros for the rest. Printed launches divide m and n by the tile, too, and drop the last rows and
+// columns; here the planner rounds up. Where it shows: only in the result, in which random numbers and a
+// generous tolerance may hide it: the race check finds nothing, and the counters are lower.
 #include "matmul/matmul.cuh"
 
 using namespace gr::matmul;

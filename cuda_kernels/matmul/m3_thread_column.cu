@@ -2,7 +2,7 @@
 //
 // What m2 still cost: two loads from shared memory per multiply-add.
 // The change: a thread computes eight results below one another. It uses an element of B for all eight, so
-// eight multiply-adds take nine loads instead of sixteen; the elements of A are the same for a whole warp.
+// eight multiply-adds take nine loads instead of 16; the elements of A are the same for a whole warp.
 // What limits it now: still more than one load from shared memory per multiply-add. Where it shows: shared
 // loads per multiply-add; warp instructions fall by a third.
 #include "matmul/matmul.cuh"

@@ -25,8 +25,8 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     const OfA of_a(p.a, p.a_row, first_row, p.m);
     const OfB of_b(p.b, p.b_row, first_column, p.n);
     // A warp has eight lanes along m and four along n. A load of 16 bytes from shared memory takes half the
-    // wavefronts if two neighbouring lanes, or lanes two apart, read the same address: the former holds along
-    // m, the latter along n.
+    // wavefronts if two neighbouring lanes, or lanes two apart, read the same address: neighbours do along m,
+    // lanes two apart along n.
     const unsigned warp = threadIdx.x / 32;
     const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + threadIdx.x / 2 % 8 * 4;
     const unsigned x =
@@ -48,7 +48,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     unsigned now = 0, next = STAGES - 1;
     for (uint64_t step = 0; step < p.k; step += TILE_K) {
         ptx::cp_async_wait_group<STAGES - 2>();
-        __syncthreads(); // all threads' copies are there, and the stage of the last step is no longer read
+        __syncthreads(); // all threads' copies have arrived, and the stage of the last step is no longer read
         begin(step + (STAGES - 1) * TILE_K, next);
 #pragma unroll
         for (int i = 0; i < TILE_K; ++i) {

@@ -50,7 +50,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     unsigned now = 0, next = STAGES - 1;
     for (uint64_t step = 0; step < p.k; step += TILE_K) {
         ptx::cp_async_wait_group<STAGES - 2>();
-        __syncthreads(); // all threads' copies are there; the stage of the last step is free
+        __syncthreads(); // all threads' copies have arrived; the stage of the last step is free
         begin(step + (STAGES - 1) * TILE_K, ring[next]);
         const Stage<T> &tiles = ring[now];
 #pragma unroll

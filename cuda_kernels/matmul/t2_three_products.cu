@@ -20,7 +20,7 @@ enum { SMALL = A_BYTES, OF_B = 2 * A_BYTES, STAGES = 4, PARTING = 96 }; // bytes
 typedef TmaPipeline<STAGES, OF_B + B_BYTES> Stages;
 static_assert(is_planned(row_t2, ROWS, COLUMNS, TILE_K, Stages::END + STAGES * 8));
 
-// `bytes` is the ring; `parted` is the barrier of the first stage that ends when the small parts are there.
+// `bytes` is the ring; `parted` is the barrier of the first stage, complete when the small parts are stored.
 inline __device__ void part(uint64_t k, Stages &ring, unsigned char *bytes, uint32_t parted) {
     for (uint64_t step = 0; step < k; step += TILE_K, ring.next()) {
         ring.wait_until_full();

@@ -46,8 +46,8 @@ GR_NATIVE(BitwiseOr, atomicOr)
 GR_NATIVE(BitwiseXor, atomicXor)
 #undef GR_NATIVE
 
-// Whatever the hardware has no operation for: combine with what was there, and put the outcome back if it is
-// still there; else another block was faster, and its result takes part.
+// Operators without an atomic instruction: combine with the value read, and store the outcome if memory still
+// has that value; else another block was faster, and its result takes part.
 template <class Op, class Acc> __device__ void atomic_combine(Op, Acc *result, Acc x) {
     using Word = typename std::conditional<sizeof(Acc) == 8, Word64, unsigned>::type;
     union Bits {

@@ -28,7 +28,7 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
     cluster_arrive();
     Acc x = accumulate_all<Op, LOADS>(Op::identity(), parts, first, uint64_t(gridDim.x) * blockDim.x);
     x = block_reduce<Op>(accumulate_ends<Op>(x, parts, in, n, first));
-    cluster_wait(); // the first block has started: its shared memory is there
+    cluster_wait(); // the first block has started: its shared memory exists
     if (threadIdx.x == 0)
         *in_block(&results[rank], 0) = x;
     cluster_arrive();

@@ -1,7 +1,7 @@
 // v5: completely unrolled.
 //
-// What v4 still cost: the compiler does not know the number of rounds, so each round has a compare, a shift
-// and a branch.
+// What v4 still cost: the number of rounds is no constant, so each round has a compare, a shift and a
+// branch.
 // The change: the block size is a template parameter. The compiler evaluates every `if constexpr` of the tree
 // and leaves a straight sequence of additions and barriers. The host selects the entry for the block size.
 // What limits it now: there is still one tree with its barriers for every two elements per thread.

@@ -1,8 +1,8 @@
 // v9: single pass.
 //
 // What v8 still cost: a second launch, only to combine the results of the blocks.
-// The change: each block stores its result in memory and draws a ticket. The block that draws the last ticket
-// knows that all results are in memory, and combines them in the order of the blocks, so the bits do not
+// The change: each block stores its result in memory and draws a ticket. When a block draws the last ticket,
+// all results are in memory, and it combines them in the order of the blocks, so the bits do not
 // depend on which block is last. What limits it now: few loads in flight per thread, as in v8; and at the end
 // the ticket, a sequence of accesses to the L2 cache: write, fence, draw, fence, read. It costs as much as
 // the launch that it saves. One element takes 2.1 us on an H200, v8 needs 1.1; 2^12 take 2.3 in both, 2^25

@@ -293,7 +293,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         if stream is not None and (stream == 0 or stream < -1):
             raise ValueError(f"DLPack: stream {stream} is not valid; 1 is the legacy default stream")
         consumer = LEGACY_STREAM if stream is None else stream
-        self._share()  # the consumer may use it in other streams, which DLPack does not tell
+        self._share()  # the consumer may use it in streams that DLPack does not name
         if consumer not in (-1, self.stream):
             _core.stream_order(self._kind, self._index, self.stream, consumer)
 

@@ -100,6 +100,16 @@ def _interface_with_stream(obj: Any, index: int) -> dict | None:
         return None
 
 
+def _dlpack_device(obj: Any) -> tuple[int, int]:
+    """Return the kind and the number of the device that a DLPack producer names."""
+    named = obj.__dlpack_device__()
+    try:
+        kind, number = map(int, named)
+    except (TypeError, ValueError):
+        raise TypeError(f"DLPack: __dlpack_device__ returned {named!r}, not two integers") from None
+    return kind, number
+
+
 def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
     parts, stream = _core.dlpack_exchange(obj) or (None, None)
     if parts is None:
@@ -110,7 +120,7 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
             )
         if _says(obj, "requires_grad"):
             raise BufferError("DLPack: a tensor that requires grad is not supported; pass tensor.detach()")
-        kind, number = map(int, obj.__dlpack_device__())
+        kind, number = _dlpack_device(obj)
         if kind in (CPU, _CUDA_HOST):
             return None
         if kind not in (CUDA, _CUDA_MANAGED):

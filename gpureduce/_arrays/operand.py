@@ -51,7 +51,7 @@ class Operand:
                 f"dtype: a device array is reduced in its own dtype, {self.dtype}, not in {dtype}; "
                 "convert it before"
             )
-        with np.errstate(over="ignore"):  # the result tells of it
+        with np.errstate(over="ignore"):  # an overflow shows in the result
             return replace(self, handle=self.handle.astype(dtype), dtype=dtype, numpy_dtype=None)
 
     def with_strides(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> Operand:

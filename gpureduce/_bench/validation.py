@@ -35,4 +35,4 @@ def dtype_name(dtype: Any) -> str:
     try:
         return np.dtype(dtype).name
     except (TypeError, ValueError):
-        raise TypeError(f"dtypes: {dtype!r} is no dtype") from None
+        raise TypeError(f"dtypes: {dtype!r} is not a dtype") from None

@@ -235,7 +235,7 @@ def _each_fault(
             failures = list(_faults_in(source, rules.kernel, case, printed))
             yield from failures
             if any(name == "right" for name, _ in failures):
-                return  # other cases would fail likewise, perhaps after as many steps
+                return  # other cases would fail, too, perhaps after the same number of steps
     except CompileError:
         raise
     except (

@@ -165,10 +165,11 @@ def compiled_quantiles(
     @jax.jit
     def select(x: Any) -> Any:
         targets.require_elements("quantile" if of[0] else "median", x, axes)
-        x = targets.as_float(x)
-        if not of[0] and not scalar:
-            return jnp.zeros((0, *rules.kept_shape(x.shape, axes, keepdims)), x.dtype)
-        result = quantiles(of, axes)(x)
+        dtype, x = targets.float_dtype(x), targets.as_float(x)
+        shape = rules.kept_shape(x.shape, axes, keepdims)
+        if 0 in shape or (not of[0] and not scalar):
+            return jnp.zeros(shape if scalar else (len(of[0]), *shape), dtype)
+        result = quantiles(of, axes)(x).astype(dtype)
         if keepdims:
             result = jnp.expand_dims(result, tuple(axis + 1 for axis in axes))
         return result[0] if scalar else result

@@ -238,8 +238,10 @@ def compiled(
             rounds = exact and jnp.issubdtype(x.dtype, np.inexact)
             return differentiable(op, axes, keepdims, rounds, 0)(x).astype(dtype)
         targets.require_elements(op, x, axes)
-        x = x if op in ("max", "min") else targets.as_float(x)
-        return differentiable(op, axes, keepdims, exact, ddof)(x)
+        if op in ("max", "min"):
+            return differentiable(op, axes, keepdims, exact, ddof)(x)
+        result = differentiable(op, axes, keepdims, exact, ddof)(targets.as_float(x))
+        return result if jnp.issubdtype(x.dtype, np.inexact) else result.astype(targets.float_dtype(x))
 
     return reduction
 

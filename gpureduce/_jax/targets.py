@@ -10,6 +10,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._jax import jax
+from gpureduce._rules import arguments as rules
 from gpureduce._rules.dtypes import dtype_name, is_supported
 
 Shape = tuple[int, ...]
@@ -136,7 +137,15 @@ def as_float(x: Any) -> Any:
     return x if jax.numpy.issubdtype(x.dtype, np.inexact) else x.astype(jax.numpy.result_type(float))
 
 
+def float_dtype(x: Any) -> Any:
+    """Return the dtype that JAX's means of an array have: of short integers it may be float32 with x64."""
+    if jax.numpy.issubdtype(x.dtype, np.inexact):
+        return x.dtype
+    return jax.eval_shape(jax.numpy.mean, jax.ShapeDtypeStruct((1,), x.dtype)).dtype
+
+
 def require_elements(op: str, x: Any, axes: tuple[int, ...]) -> None:
-    """Raise a ValueError if a result would have no elements."""
-    if any(x.shape[axis] == 0 for axis in axes):
+    """Raise a ValueError if a result would have no elements. Without results only extremes need some."""
+    some_results = 0 not in rules.kept_shape(x.shape, axes) or op in ("max", "min", "argmax", "argmin")
+    if some_results and any(x.shape[axis] == 0 for axis in axes):
         raise ValueError(f"a: {op} of no elements, of shape {x.shape}")

@@ -14,6 +14,7 @@ from gpureduce._device.devices import Device, device_name
 from gpureduce._device.variants import variants
 from gpureduce._matmul import floating
 from gpureduce._reduce.fast_path import fast_path_with
+from gpureduce._reduce.floating import check_cast
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
@@ -137,7 +138,8 @@ def matmul(
     output.reads.append(right)
     own = _dtype(left, right, dtype, output.host_out)
     output.set_dtype(own if output.host_out is None else output.host_out.dtype)
-    left, right = (_broadcast_to_batch(operand.cast(own), stack) for operand in (left, right))
+    given, cast = (left, right), (left.cast(own), right.cast(own))
+    left, right = (_broadcast_to_batch(operand, stack) for operand in cast)
     core_out = output.core_out(own)
     output.wait_for_inputs()
     name = None if options.variant is None else options.variant.name
@@ -161,6 +163,8 @@ def matmul(
         return output.store(None)
     if not (output.on_device or _core.all_finite(result)):
         floating.check_fp_status(result, left, right)
+        for before, after in zip(given, cast, strict=True):
+            check_cast(before, after, result)
     return output.store(result)
 
 

@@ -33,7 +33,7 @@ class ArrayList(Sequence[Any]):
     Parameters
     ----------
     arrays : iterable of array_like or device arrays
-        Arrays of any dtypes, of which each function takes those that it takes in a list.
+        Arrays of any dtypes. A function accepts the same dtypes as in a plain list.
 
     Notes
     -----
@@ -151,7 +151,7 @@ def _reject_mixed(i: int, views: list[Any]) -> NoReturn:
 
 
 def _reduce_views(op: str, views: list[Any], handle: int | None, options: dict[str, Any]) -> Any:
-    """Reduce arrays of libraries that the core does not know, in the order of their streams."""
+    """Reduce arrays that the core does not read itself, in the order of their streams."""
     kind, index = _place(views[0])
     stream = handle or views[0].stream or LEGACY_STREAM
     for view in views:

@@ -320,7 +320,7 @@ def _residual(value: Any, a: Operand, output: OutputSpec) -> Operand | None:
         raise TypeError(f"residual: expected the dtype of a, {a.dtype}, got {operand.dtype}")
     if operand.view is None:
         if not isinstance(value, np.ndarray) or not value.flags.writeable:
-            raise TypeError("residual: expected an array that can be written, as it gets the sums")
+            raise TypeError("residual: expected an array, to which the sums are written")
         if np.may_share_memory(value, a.handle):
             raise ValueError("residual: overlaps with a")
         copy = to_device(np.ascontiguousarray(operand.handle), device_name(a.kind, a.index))
@@ -328,7 +328,7 @@ def _residual(value: Any, a: Operand, output: OutputSpec) -> Operand | None:
     if tensors.is_tensor(value):
         tensors.require_writable(value)
     if operand.view._read_only:
-        raise ValueError("residual: the array is read-only, but gets the sums")
+        raise ValueError("residual: the array is read-only, but the sums are written to it")
     if not rules.same_strides(a.shape, operand.handle[2], rules.c_strides(a.shape, a.dtype.itemsize)):
         raise ValueError("residual: an array on a device must be C-contiguous")
     return operand

@@ -15,7 +15,7 @@ import numpy as np
 
 
 class Interpolation(NamedTuple):
-    """The elements before and after a position, and the weight of the latter; None if there is only one."""
+    """The elements before and after a position, and the weight of the second; None if there is only one."""
 
     lower: np.ndarray
     upper: np.ndarray

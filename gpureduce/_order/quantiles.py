@@ -215,7 +215,7 @@ def quantile(
     np.int64(2)
     """
     options = Options(device=device, stream=stream, as_device=as_device)
-    return _quantile(a, _quantiles(q, 1), type(q), axis, out, method, keepdims, weights, options, False)
+    return _quantile(a, _quantiles(q, 1), type(q), axis, out, method, keepdims, weights, options)
 
 
 @fast_path_named(floating.ignore_nonfinite)
@@ -262,7 +262,9 @@ def nanquantile(
     array([6.5, 2. , 2.5])
     """
     options = Options(device=device, stream=stream, as_device=as_device)
-    return _quantile(a, _quantiles(q, 1), type(q), axis, out, method, keepdims, weights, options, True)
+    return _quantile(
+        a, _quantiles(q, 1), type(q), axis, out, method, keepdims, weights, options, leave_out=True
+    )
 
 
 @fast_path_named(floating.ignore_nonfinite)
@@ -308,7 +310,7 @@ def percentile(
     array([0.5, 9.5])
     """
     options = Options(device=device, stream=stream, as_device=as_device)
-    return _quantile(a, _quantiles(q, 100), type(q), axis, out, method, keepdims, weights, options, False)
+    return _quantile(a, _quantiles(q, 100), type(q), axis, out, method, keepdims, weights, options)
 
 
 @fast_path_named(floating.ignore_nonfinite)
@@ -350,7 +352,9 @@ def nanpercentile(
     np.float64(2.5)
     """
     options = Options(device=device, stream=stream, as_device=as_device)
-    return _quantile(a, _quantiles(q, 100), type(q), axis, out, method, keepdims, weights, options, True)
+    return _quantile(
+        a, _quantiles(q, 100), type(q), axis, out, method, keepdims, weights, options, leave_out=True
+    )
 
 
 def take(a: Any, device: Any) -> Operand:
@@ -435,6 +439,16 @@ def _of_none(output: OutputSpec, divides: bool = False) -> Any:
     return output.store(np.full(output.shape, np.nan, output.dtype))
 
 
+def _check_method(method: Any, weights: Any) -> None:
+    """Raise TypeError or ValueError for what is no method, or none that takes weights."""
+    if not isinstance(method, str):
+        raise TypeError(f"method: expected str, got {type(method).__name__}")
+    if method not in POSITIONS:
+        raise ValueError(f"method: expected one of {', '.join(POSITIONS)}, got {method!r}")
+    if weights is not None and method != METHOD:
+        raise ValueError(f"weights: only supported by method {METHOD!r}, got {method!r}")
+
+
 def _quantile(
     a: Any,
     q: np.ndarray,
@@ -445,14 +459,11 @@ def _quantile(
     keepdims: Any,
     weights: Any,
     options: Options,
-    leave_out: bool,
+    *,
+    leave_out: bool = False,
 ) -> Any:
-    if not isinstance(method, str):
-        raise TypeError(f"method: expected str, got {type(method).__name__}")
-    if method not in POSITIONS:
-        raise ValueError(f"method: expected one of {', '.join(POSITIONS)}, got {method!r}")
-    if weights is not None and method != METHOD:
-        raise ValueError(f"weights: only supported by method {METHOD!r}, got {method!r}")
+    """Return quantiles; `leave_out`: of the elements that are not NaN."""
+    _check_method(method, weights)
     operand = take(a, options.device)
     axis = tuple(axis) if isinstance(axis, list) else axis
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)

@@ -46,7 +46,7 @@ def _text(ctype: CType | None, kind: str, size: int) -> str:
     return f"a .{kind}{8 * size} parameter" if ctype is None else f"'{ctype.text}'"
 
 
-def _limits(ctype: CType | None, kind: str, size: int) -> tuple[int, int]:
+def _limits(ctype: CType | None, size: int) -> tuple[int, int]:
     """Return the smallest and largest integer of a parameter; for PTX, from its width."""
     if ctype is not None and ctype.limits is not None:
         return ctype.limits
@@ -57,7 +57,7 @@ def _limits(ctype: CType | None, kind: str, size: int) -> tuple[int, int]:
 
 
 def _integer_bytes(value: int, ctype: CType | None, kind: str, size: int, name: str) -> bytes:
-    least, most = _limits(ctype, kind, size)
+    least, most = _limits(ctype, size)
     if not least <= value <= most:
         raise ValueError(
             f"{name}: {value} does not fit {_text(ctype, kind, size)}, which holds {least} to {most}"
@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 def _scalar_bytes(value: Any, ctype: CType | None, kind: str, size: int, name: str) -> bytes:
     """Return the bytes of a number in a parameter of one word, or of 128 bits."""
     if ctype is None and kind == "b" and isinstance(value, np.generic) and value.dtype.itemsize == size:
-        return value.tobytes()  # PTX does not tell integers from floats here
+        return value.tobytes()  # in PTX, integers and floats have the same type here
     number = _plain(value)
     dtype = "" if ctype is None else ctype.dtype
     floating = dtype.startswith(("float", "bfloat")) or (not dtype and kind == "f")

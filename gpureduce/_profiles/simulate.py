@@ -58,7 +58,7 @@ def _check_array(array: np.ndarray, name: str) -> None:
 def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
     """Return whether two arrays share an element; True if that takes too long to determine."""
     try:
-        most: Any = _MOST_WORK  # NumPy's stubs know two values alone
+        most: Any = _MOST_WORK  # NumPy's stubs have only two values
         return np.shares_memory(one, other, max_work=most)
     except (RuntimeError, ValueError):  # numpy.exceptions.TooHardError is a RuntimeError
         return True

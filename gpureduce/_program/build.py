@@ -26,7 +26,7 @@ def compiler() -> str:
     """Return the path of nvcc; ImportError if it, or the host's compiler, is missing."""
     found = nvcc.find()
     if found is None:
-        raise ImportError(_MISSING.format(what="at least one of them is missing"))
+        raise ImportError(_MISSING.format(what="one or both are missing"))
     return found
 
 

@@ -45,7 +45,7 @@ def _report_average(result: Any, a: Any, axis: Any, weights: Any, kind: int, ind
     """Raise ZeroDivisionError, or report a nonfinite result of the fast path."""
     call = floating.reduced("average", result, a, axis, weights, kind, index, ddof)
     assert call.second is not None
-    along = _weights_along(call.second, call.operand.shape, axis, call.axes)
+    along = _weights_along(call.second, call.operand.shape, axis)
     if 0 in np.asarray(run("sum", along, call.axes)):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     floating.check_fp_status("average", *call._replace(second=along))
@@ -271,7 +271,7 @@ def average(
     if axis is None and operand.shape != other.shape:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
     call = ReductionCall(operand, options, axis, keepdims=keepdims)
-    other = _weights_along(other, operand.shape, axis, call.axes)
+    other = _weights_along(other, operand.shape, axis)
     whole = operand.dtype.kind in "biu"
     operand_dtypes = (operand.rule_dtype, other.rule_dtype)
     dtype = dtypes.canonical_dtype(np.result_type(*operand_dtypes, *(["f8"] if whole else [])), "a")
@@ -324,7 +324,7 @@ def _counts(average: Any, operand: Operand, axis: Any) -> Any:
     return np.full_like(average, count)[()]
 
 
-def _weights_along(weights: Operand, shape: tuple[int, ...], axis: Any, axes: tuple[int, ...]) -> Operand:
+def _weights_along(weights: Operand, shape: tuple[int, ...], axis: Any) -> Operand:
     """Broadcast weights of some axes to all elements."""
     if weights.shape == shape:
         return weights

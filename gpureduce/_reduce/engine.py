@@ -20,7 +20,6 @@ from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import caller_stacklevel
 
-_WITHOUT_IDENTITY = ("min", "max", "argmin", "argmax")
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -70,7 +69,7 @@ def _run_variant(op, operand, axes, dtype, initial, mask, options) -> np.generic
         raise ValueError(
             f"variant: {name} accumulates in a dtype of its own, not in dtype={dtype}; 'auto' takes it"
         )
-    if op in _WITHOUT_IDENTITY:
+    if op in dtypes.WITHOUT_IDENTITY:
         rules.require_elements(op, rules.reduced_count(shape, axes), shape)
     result: Any = _core.reduce(
         operand.handle, op, name, options.block_size, options.grid_size, operand.kind, operand.index
@@ -117,7 +116,7 @@ def reduction(
     else:
         loop = dtypes.core_dtype(op, operand.dtype)
     start = None
-    if initial is None or (initial is rules.NO_VALUE and op in _WITHOUT_IDENTITY):
+    if initial is None or (initial is rules.NO_VALUE and op in dtypes.WITHOUT_IDENTITY):
         rules.require_elements(op, rules.reduced_count(operand.shape, axes), operand.shape)
         if mask is not None:
             raise ValueError(f"{op}: the reduction has no identity, so where= needs initial=")

@@ -66,8 +66,8 @@ def fast_path_with(
 ) -> Callable[[_F], _F]:
     """Let a function call the core's callable for its positional and its keyword-only parameters.
 
-    The core returns NotImplemented, before any work, for arguments that it does not support; then the Python
-    function runs.
+    The core returns NotImplemented, before any work, for arguments that it does not support, and where there
+    is no memory for the workspace of group sums; then the Python function runs.
     """
 
     def decorated(function: _F) -> _F:

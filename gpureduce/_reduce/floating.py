@@ -91,6 +91,16 @@ def check_fp_status(
         _signal("invalid", "divide", modes["invalid"], _BITS["invalid"])
 
 
+def check_cast(before: Operand, after: Operand, result: Any) -> None:
+    """Report elements in host memory that a cast made infinite, if a result on the host is not finite."""
+    modes = np.geterr()
+    if before.dtype == after.dtype or before.view is not None or modes["over"] == "ignore":
+        return
+    if not _core.all_finite(result):
+        over = bool((np.isfinite(before.handle) & ~np.isfinite(after.handle)).any())
+        signal("cast", over, False, modes)
+
+
 class Reduced(NamedTuple):
     """A call of the fast path: its result, without kept axes of length 1, and its inputs."""
 

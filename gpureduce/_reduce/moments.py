@@ -135,7 +135,7 @@ def var(
 
     Notes
     -----
-    The elements are read once. Each thread accumulates sums about its own shift, and shifted sums are merged
+    The elements are read once. Each thread accumulates sums about a point near its elements. Sums are merged
     as described by T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for computing the sample variance"
     (1983), so that a large mean costs no accuracy: see docs/explanation/variance.md. The result has the dtype
     that `numpy.var` gives. float16 and bfloat16 are accumulated in float32, float32 in float32 and float64,

@@ -156,7 +156,7 @@ class OutputSpec:
         """Order later work of other streams on the memory after our work.
 
         A result on the device is returned while kernels run: the caller may then change or free inputs, and
-        read `out`. Inputs of libraries that do not tell their stream are kept alive until the work is done,
+        read `out`. Inputs without a stream from their library are kept alive until the work is done,
         which suffices for immutable arrays (JAX); for such an `out` the call waits.
         """
         for view in self._views():
@@ -236,11 +236,14 @@ class OutputSpec:
         """Return the result; None means that the core has written it already."""
         if result is not None:
             result = np.asarray(result).astype(self.dtype, copy=False).reshape(self.shape)
-            if result.dtype.num != self.dtype.num:  # two names of one dtype, which no cast tells apart
+            if result.dtype.num != self.dtype.num:  # two names of one dtype, which are the same to a cast
                 result = result.view(self.dtype)
         if self.on_device:
             if result is not None and result.size:
-                _core.device_write(self.kind, self.index, self.view._pointer, result, self.stream)
+                packed = np.asarray(
+                    result, order="C"
+                )  # without reduced axes it has the order of the elements
+                _core.device_write(self.kind, self.index, self.view._pointer, packed, self.stream)
             return self._finished()
         if self.host_out is None:
             return result if self.as_array else result[()]

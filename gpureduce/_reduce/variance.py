@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,23 @@ _FLOAT64 = np.dtype(np.float64)
 _NAN_FORMS = {"nanvar": "var", "nanstd": "std"}
 
 
+class _Call(NamedTuple):
+    """A variance, or its root, of elements that are already cast; `source`: as they are given."""
+
+    op: str
+    operand: Operand
+    source: Operand
+    axes: tuple[int, ...]
+    mask: Operand | None
+    ddof: Any
+    skip: bool  # NaNs are left out
+    output: OutputSpec
+
+    def report_nonfinite(self, result: Any) -> None:
+        """Report a result in host memory."""
+        _report_nonfinite(result, self.source, self.axes, self.mask, self.ddof, self.skip)
+
+
 def variance_reduction(
     op: str,
     a: Any,
@@ -37,7 +54,7 @@ def variance_reduction(
     correction: Any,
     exact: Any = False,
 ) -> Any:
-    """Reduce by a variance or its root."""
+    """Reduce by a variance or its root; takes the arguments of `var`."""
     exact = rules.flag(exact, "exact")
     if correction is not NO_VALUE:
         if rules.degrees(ddof) != 0:
@@ -57,34 +74,41 @@ def variance_reduction(
     skip = op.startswith("nan") and operand.dtype.kind not in "biu"
     if skip:
         require_inexact(dtype, output.out_dtype)
-    source, operand = operand, _in_dtype(op, operand, dtype, output)
+    call = _Call(op, _in_dtype(op, operand, dtype, output), operand, axes, mask, ddof, skip, output)
     output.wait_for_inputs()
-    root = op.endswith("std")
-    result: Any
+    has_mean = not (mean is NO_VALUE or mean is None)
+    if exact and has_mean:
+        raise TypeError("mean: not supported with exact=True")
     if exact:
-        from gpureduce._reduce.exact_squares import exact_variance  # few calls need fractions
+        return output.store(_exact(call))
+    if has_mean:
+        return output.store(_about(call, mean))
+    return output.store(_by_kernel(call, options))
 
-        if not (mean is NO_VALUE or mean is None):
-            raise TypeError("mean: not supported with exact=True")
-        operand = output.cast(operand, _FLOAT64) if operand.dtype.kind in "biu" else operand
-        result = exact_variance(op, operand, axes, mask, ddof, output)
-        if not output.on_device:
-            _report_nonfinite(result, source, axes, mask, ddof, skip)
-        return output.store(result)
-    if not (mean is NO_VALUE or mean is None):
-        output.reject_capture("mean= needs the host, and cannot be captured into a graph")
-        mean = rules.as_array(mean, "mean")
-        if mean.dtype.kind not in "biufc":
-            raise TypeError(f"mean: expected numbers, got dtype {mean.dtype}")
-        result = _about(mean, operand, axes, mask, ddof, skip, root, output)
-        return output.store(result)
+
+def _exact(call: _Call) -> Any:
+    """Return correctly rounded variances."""
+    from gpureduce._reduce.exact_squares import exact_variance  # few calls need fractions
+
+    operand, output = call.operand, call.output
+    operand = output.cast(operand, _FLOAT64) if operand.dtype.kind in "biu" else operand
+    result = exact_variance(call.op, operand, call.axes, call.mask, call.ddof, output)
+    if not output.on_device:
+        call.report_nonfinite(result)
+    return result
+
+
+def _by_kernel(call: _Call, options: Options) -> Any:
+    """Return the variances of the core; None if it writes them to the output."""
+    op, operand, output = call.op, call.operand, call.output
     core_out = output.core_out(dtypes.core_dtype(op, operand.dtype))
-    (bits,) = struct.unpack("Q", struct.pack("d", ddof))
-    kernel = op if skip else _NAN_FORMS.get(op, op)
-    result = run(kernel, operand, axes, mask, None, core_out, options.progress, output.stream, bits)
+    (bits,) = struct.unpack("Q", struct.pack("d", call.ddof))
+    kernel = op if call.skip else _NAN_FORMS.get(op, op)
+    result = run(kernel, operand, call.axes, call.mask, None, core_out, options.progress, output.stream, bits)
     if result is not None and not output.on_device:
-        _report_nonfinite(result, source, axes, mask, ddof, skip)
-    return output.store(result)
+        call.report_nonfinite(result)
+        floating.check_cast(call.source, operand, result)
+    return result
 
 
 def reject_named(op: str, options: Options) -> None:
@@ -123,7 +147,8 @@ def _report_nonfinite(
     elif mask is not None and doubtful:
         counts = run("count_nonzero", mask, axes)
     few = np.asarray(ddof >= counts)
-    if few.any() and (doubtful or mask is None):
+    silent = skip and np.size(result) == 0  # as NumPy's forms that skip NaNs
+    if few.any() and (doubtful or mask is None) and not silent:
         warn_of_few("." if skip else "")
     modes = np.geterr()
     if not doubtful or modes["over"] == modes["invalid"] == modes["divide"] == "ignore":
@@ -153,38 +178,34 @@ def warn_of_few(end: str = "") -> None:
     warnings.warn(f"Degrees of freedom <= 0 for slice{end}", RuntimeWarning, stacklevel=caller_stacklevel())
 
 
-def _about(
-    mean: np.ndarray,
-    operand: Operand,
-    axes: tuple[int, ...],
-    mask: Operand | None,
-    ddof: Any,
-    skip: bool,
-    root: bool,
-    output: OutputSpec,
-) -> np.ndarray:
+def _about(call: _Call, mean: Any) -> np.ndarray:
     """Return variances about a given mean."""
-    parts = floating.parts_of(operand)
+    output, ddof = call.output, call.ddof
+    output.reject_capture("mean= needs the host, and cannot be captured into a graph")
+    mean = rules.as_array(mean, "mean")
+    if mean.dtype.kind not in "biufc":
+        raise TypeError(f"mean: expected numbers, got dtype {mean.dtype}")
+    parts = floating.parts_of(call.operand)
     if len(parts) < 2 and mean.dtype.kind == "c":
         raise TypeError("mean: is complex, but the elements are not")
-    if len(parts) > 1 and skip:
-        raise TypeError("mean: is for real elements where NaNs are left out")
-    shape = rules.kept_shape(operand.shape, axes, True)
+    if len(parts) > 1 and call.skip:
+        raise TypeError("mean: not supported for complex elements where NaNs are left out")
+    shape = rules.kept_shape(call.operand.shape, call.axes, True)
     try:
-        points = np.broadcast_to(mean, shape).reshape(rules.kept_shape(operand.shape, axes))
+        points = np.broadcast_to(mean, shape).reshape(rules.kept_shape(call.operand.shape, call.axes))
     except ValueError:
         raise ValueError(f"mean: shape {mean.shape} does not broadcast to {shape}") from None
     squares: Any = 0
     with np.errstate(all="ignore"):
         for part, point in zip(parts, (points.real, points.imag), strict=False):
-            sums, exponents = scaled_sums(part, axes, mask, output.stream)
+            sums, exponents = scaled_sums(part, call.axes, call.mask, output.stream)
             scaled = np.ldexp(point.astype(np.float64), -exponents)
             second = moved(sums, sums[..., 1] - scaled)[..., 3]
             count, nan = np.abs(sums[..., 0]), np.signbit(sums[..., 0])
             squares = squares + np.ldexp(second / np.maximum(count - ddof, 0), 2 * exponents)
         few = ddof >= count
         result = np.asarray(squares)
-        result[few if skip else nan] = np.nan
+        result[few if call.skip else nan] = np.nan
         if few.any() and not output.on_device:
-            warn_of_few("." if skip else "")
-        return np.sqrt(result) if root else result
+            warn_of_few("." if call.skip else "")
+        return np.sqrt(result) if call.op.endswith("std") else result

@@ -65,6 +65,9 @@ UFUNCS = {
     "bitwise_xor": np.bitwise_xor,
 }
 
+# Operators that have no result for no elements.
+WITHOUT_IDENTITY = ("min", "max", "argmin", "argmax")
+
 BOOL = np.dtype(bool)
 
 # NumPy builds a dtype's name at each access, in 1.5 us. bfloat16 exists once ml_dtypes is imported; its sums

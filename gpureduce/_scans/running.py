@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ _INT64 = np.dtype(np.int64)
 
 def _report(op: str, result: Any, a: Any, axis: int, initial: bool) -> None:
     """Report a nonfinite result of the core."""
-    _check_fp_status(op, result, as_operand(a, "sim"), axis, initial)
+    _check_fp_status(_Scan(op, axis, initial), result, as_operand(a, "sim"))
 
 
 @fast_path_named(partial(_report, "sum"))
@@ -115,7 +115,8 @@ def cumulative_sum(
            [3., 5., 7.]])
     """
     exact = rules.flag(exact, "exact")
-    return _running("sum", a, axis, dtype, out, include_initial, device, stream, as_device, exact=exact)
+    options = Options(device=device, stream=stream, as_device=as_device)
+    return _running("sum", a, axis, dtype, out, options, include_initial=include_initial, exact=exact)
 
 
 @fast_path_named(partial(_report, "prod"))
@@ -157,7 +158,8 @@ def cumulative_prod(
     >>> gpureduce.cumulative_prod(np.array([1.0, 2.0, 3.0, 4.0]), device="sim")
     array([ 1.,  2.,  6., 24.])
     """
-    return _running("prod", a, axis, dtype, out, include_initial, device, stream, as_device)
+    options = Options(device=device, stream=stream, as_device=as_device)
+    return _running("prod", a, axis, dtype, out, options, include_initial=include_initial)
 
 
 @fast_path_named(partial(_report, "sum"), "cumulative_sum")
@@ -204,7 +206,8 @@ def cumsum(
         return cumulative_sum(
             a, axis=axis, dtype=dtype, out=out, device=device, stream=stream, as_device=as_device
         )
-    return _flat("sum", a, axis, dtype, out, device, stream, as_device)
+    options = Options(device=device, stream=stream, as_device=as_device)
+    return _flat("sum", a, axis, dtype, out, options)
 
 
 @fast_path_named(partial(_report, "prod"), "cumulative_prod")
@@ -252,7 +255,8 @@ def cumprod(
         return cumulative_prod(
             a, axis=axis, dtype=dtype, out=out, device=device, stream=stream, as_device=as_device
         )
-    return _flat("prod", a, axis, dtype, out, device, stream, as_device)
+    options = Options(device=device, stream=stream, as_device=as_device)
+    return _flat("prod", a, axis, dtype, out, options)
 
 
 @fast_path_named(partial(_report, "sum"))
@@ -301,7 +305,8 @@ def nancumsum(
     >>> gpureduce.nancumsum([1.0, float("nan"), 2.0], device="sim")
     array([1., 1., 3.])
     """
-    return _flat("sum", a, axis, dtype, out, device, stream, as_device, True)
+    options = Options(device=device, stream=stream, as_device=as_device)
+    return _flat("sum", a, axis, dtype, out, options, skip_nan=True)
 
 
 @fast_path_named(partial(_report, "prod"))
@@ -350,22 +355,29 @@ def nancumprod(
     >>> gpureduce.nancumprod([2.0, float("nan"), 3.0], device="sim")
     array([2., 2., 6.])
     """
-    return _flat("prod", a, axis, dtype, out, device, stream, as_device, True)
+    options = Options(device=device, stream=stream, as_device=as_device)
+    return _flat("prod", a, axis, dtype, out, options, skip_nan=True)
+
+
+class _Scan(NamedTuple):
+    """A scan: ``"sum"`` or ``"prod"``, its axis, and whether the result of no elements comes first."""
+
+    op: str
+    axis: int
+    initial: bool
+    exact: bool = False
+
+    def run(self, operand: Operand, core_out: Any, output: OutputSpec) -> Any:
+        """Scan by the core; None if it writes to `core_out`."""
+        to = (core_out, operand.kind, operand.index, output.stream)
+        return _core.scan(operand.handle, int(self.op == "prod"), self.axis, self.initial, self.exact, to)
 
 
 def _flat(
-    op: str,
-    a: Any,
-    axis: Any,
-    dtype: DTypeLike | None,
-    out: Any,
-    device: Any,
-    stream: Any,
-    as_device: bool | None,
-    skip_nan: bool = False,
+    op: str, a: Any, axis: Any, dtype: DTypeLike | None, out: Any, options: Options, *, skip_nan: bool = False
 ) -> Any:
     """Scan with NumPy's older signature: without `axis`, the flattened array."""
-    return _running(op, a, axis, dtype, out, False, device, stream, as_device, axis is None, skip_nan)
+    return _running(op, a, axis, dtype, out, options, flatten=axis is None, skip_nan=skip_nan)
 
 
 def _running(
@@ -374,20 +386,18 @@ def _running(
     axis: Any,
     dtype: DTypeLike | None,
     out: Any,
-    include_initial: Any,
-    device: Any,
-    stream: Any,
-    as_device: bool | None,
+    options: Options,
+    *,
+    include_initial: Any = False,
     flatten: bool = False,
     skip_nan: bool = False,
     exact: bool = False,
 ) -> Any:
-    options = Options(device=device, stream=stream, as_device=as_device)
-    operand = with_axis(as_operand(a, device))
+    operand = with_axis(as_operand(a, options.device))
     along = 0 if flatten else axis_of(axis, len(operand.shape))
-    initial = _flag(include_initial)
+    scan = _Scan(op, along, _flag(include_initial), exact)
     shape = [math.prod(operand.shape)] if flatten else list(operand.shape)
-    shape[along] += initial
+    shape[along] += scan.initial
     output = OutputSpec(out, options, operand, along, tuple(shape), (), False)
     if skip_nan and operand.dtype.kind not in "biu":
         operand = _without_nan(op, operand, output)
@@ -397,6 +407,7 @@ def _running(
     if exact and loop.kind in "biu":
         raise TypeError(f"dtype: exact=True requires floating-point or complex numbers, got {loop}")
     logical = loop == dtypes.BOOL
+    source = operand
     if not (loop.kind in "iu" and operand.dtype.kind in "biu"):  # else modulo 2^64, then a smaller power
         operand = output.cast(operand, loop)
     output.set_dtype(loop, "unsafe")
@@ -413,17 +424,18 @@ def _running(
         output.core_out(dtypes.core_dtype(op, operand.dtype)) if counts is None else counts._view_tuple()
     )
     try:
-        result = _scanned(op, operand, along, initial, exact, core_out, output)
+        result = scan.run(operand, core_out, output)
     except ValueError:
         if operand.view is None:
             raise
-        result = _scanned(op, output.in_c_order(operand), along, initial, exact, core_out, output)
+        result = scan.run(output.in_c_order(operand), core_out, output)
     if counts is not None:
         view = output.view._view_tuple()
         _core.convert(counts._view_tuple(), "bool", (view, operand.kind, operand.index, output.stream))
     stored = output.store(None if core_out is not None else result)
     if loop.kind in "fc" and isinstance(stored, np.ndarray):
-        _check_fp_status(op, stored, operand, along, initial, exact)
+        _check_fp_status(scan, stored, operand)
+        floating.check_cast(source, operand, stored)
     return stored
 
 
@@ -458,45 +470,23 @@ def flattened(operand: Operand, output: OutputSpec) -> Operand:
     return operand.with_strides((size,), (itemsize,))
 
 
-def _scanned(
-    op: str,
-    operand: Operand,
-    along: int,
-    initial: bool,
-    exact: bool,
-    core_out: Any,
-    output: OutputSpec,
-) -> Any:
-    """Scan by the core; None if it writes to `core_out`."""
-    return _core.scan(
-        operand.handle,
-        int(op == "prod"),
-        along,
-        initial,
-        exact,
-        (core_out, operand.kind, operand.index, output.stream),
-    )
-
-
-def _check_fp_status(
-    op: str, result: np.ndarray, operand: Operand, axis: int, initial: bool, exact: bool = False
-) -> None:
+def _check_fp_status(scan: _Scan, result: np.ndarray, operand: Operand) -> None:
     """Report overflows and invalid operations as NumPy does, for results and elements on the host."""
     modes = np.geterr()
     if modes["over"] == modes["invalid"] == "ignore" or not isinstance(operand.handle, np.ndarray):
         return
-    rows = np.moveaxis(result, axis, 0)
+    rows = np.moveaxis(result, scan.axis, 0)
     # Infinity in float64 stays infinity, or becomes NaN, until the end, unless sums are exact.
     is_double = result.dtype.itemsize >= (16 if result.dtype.kind == "c" else 8)
-    some = rows[-1:] if is_double and not exact else rows
+    some = rows[-1:] if is_double and not scan.exact else rows
     with np.errstate(all="ignore"):
         if np.isfinite(np.add.reduce(some, axis=None)):
             return
-        elements = np.moveaxis(operand.handle, axis, 0)[0 if initial else 1 :].astype(
+        elements = np.moveaxis(operand.handle, scan.axis, 0)[0 if scan.initial else 1 :].astype(
             result.dtype, copy=False
         )
     parts: list[tuple[np.ndarray, ...]] = [(rows[1:], rows[:-1], elements)]
-    if result.dtype.kind == "c" and op == "sum":
+    if result.dtype.kind == "c" and scan.op == "sum":
         parts = [tuple(each.real for each in parts[0]), tuple(each.imag for each in parts[0])]
     over = invalid = False
     for now, before, element in parts:

@@ -44,14 +44,14 @@ def bincount(
     x : array_like or device array
         Nonnegative integers, of one dimension.
     weights : array_like or device array, optional
-        Real weight of each integer, where `x` is.
+        Real weight of each integer: in host memory if `x` is, else on the device of `x`.
     minlength : int
         Smallest number of bins.
     size : int, optional
-        Number of bins, of which `minlength` may not ask for more. Integers that are negative or larger are
-        not counted. Default: as many as the integers need.
+        Number of bins, at least `minlength`. Integers that are negative, or have no bin, are not counted.
+        Default: one more than the largest integer.
     device, stream, as_device
-        As for `segment_reduce`; the default device is that of `x`.
+        As for `segment_reduce`; the default is the device of `x`.
 
     Returns
     -------

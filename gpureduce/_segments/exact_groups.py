@@ -15,7 +15,17 @@ from gpureduce._reduce.exact_squares import PowerSums, variances
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._segments.group_squares import square_states
-from gpureduce._segments.segment_plan import HostLabels, Labels, SegmentPlan, on_host, ones_like, run
+from gpureduce._segments.masked import label_elements
+from gpureduce._segments.segment_plan import (
+    HostLabels,
+    Labels,
+    SegmentPlan,
+    check_labels,
+    on_host,
+    ones_like,
+    run,
+)
+from gpureduce._segments.skip_nan import mask_of_numbers
 
 _NOT_MINUS_ZERO = 8  # a flag of a state, as csrc/exact/superaccumulator.h has it
 
@@ -38,15 +48,15 @@ class GroupSums:
         self.labels, rows = labels, operand.shape[axis]
         if labels.shape[0] != rows:
             raise ValueError(f"labels: expected {rows}, one for each row, got {labels.shape[0]}")
-        if labels.view is None and rows and int(labels.handle.max()) >= groups:
-            raise ValueError(f"labels: expected up to {groups - 1}, got {int(labels.handle.max())}")
+        if labels.view is None:
+            check_labels(labels.handle, groups)
 
     def reduced(self, op: str, operand: Operand | None = None, axis: int | None = None) -> np.ndarray:
         """Return the results of groups in host memory."""
         operand, axis = operand or self.operand, self.axis if axis is None else axis
         labels, groups = self.labels, self.groups
         cut = HostLabels(labels.handle, groups) if labels.view is None else Labels(labels, groups)
-        with np.errstate(all="ignore"):  # results tell of it
+        with np.errstate(all="ignore"):  # an overflow shows in the results
             return np.asarray(run(op, operand, axis, cut, None, self.options, result_of="group"))
 
     def sums(self) -> np.ndarray:
@@ -132,6 +142,7 @@ def exact_variances(
     operand: Operand,
     axis: int,
     cut: SegmentPlan | Labels | HostLabels,
+    where: Any,
     out: Any,
     options: Options,
     ddof: float,
@@ -153,7 +164,30 @@ def exact_variances(
     if not labels.shape[0]:
         return output.store(np.full(shape, np.nan))
     quiet = Options(device=options.device, stream=options.stream, as_device=False)
-    sums = GroupSums(operand, axis, labels, cut.count, quiet)
-    counts = np.ascontiguousarray(np.broadcast_to(sums.counts(), shape))
+    mask = mask_of_numbers(operand, where, quiet) if op.startswith("nan") else where
+    if mask is True:
+        sums, counted = GroupSums(operand, axis, labels, cut.count, quiet), shape
+    else:
+        sums = _sums_under_mask(operand, axis, labels, cut.count, mask, quiet)
+        counted = [sums.groups]
+    counts = np.ascontiguousarray(np.broadcast_to(sums.counts(), counted))
     power = PowerSums(counts, sums.sums(), sums.squares())
-    return output.store(variances(power, operand.dtype, dtype, ddof, op == "std"))
+    return output.store(variances(power, operand.dtype, dtype, ddof, op.endswith("std")))
+
+
+def _sums_under_mask(
+    operand: Operand, axis: int, labels: Operand, groups: int, mask: Any, options: Options
+) -> GroupSums:
+    """Return the sums of elements that a mask chooses: each is a row, whose group is its result."""
+    output = OutputSpec(None, options, operand, axis, operand.shape, (), False)
+    chosen = output.take_mask(mask, operand)
+    elements, bools = (
+        each.handle if each.view is None else _on_host(each, options) for each in (operand, chosen)
+    )
+    numbers = on_host(labels, "labels")
+    inside = (numbers >= 0) & (numbers < groups)
+    rows = HostLabels(np.where(inside, numbers.astype(np.int64), -1), groups)
+    plan = label_elements(rows, operand.shape, axis, bools)
+    device = device_name(operand.kind, operand.index)
+    flat, results = (as_operand(each.reshape(-1), device) for each in (elements, plan.labels))
+    return GroupSums(flat, 0, results, plan.count, options)

@@ -6,7 +6,9 @@ labels; else single elements do, and are reduced as rows of one column.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,8 +31,8 @@ def split(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
 
 
 def _is_of_rows(shape: tuple[int, ...], strides: tuple[int, ...], axis: int) -> bool:
-    """Return whether a mask has one value per row: it is broadcast along the other axes."""
-    return all(strides[i] == 0 or shape[i] == 1 for i in range(len(shape)) if i != axis)
+    """Return whether a mask has one value per row: it is broadcast along the other axes, or empty."""
+    return 0 in shape or all(strides[i] == 0 or shape[i] == 1 for i in range(len(shape)) if i != axis)
 
 
 def flatten(elements: Operand, core_out: Any, output: OutputSpec) -> tuple[Operand, Any]:
@@ -50,10 +52,34 @@ def flatten(elements: Operand, core_out: Any, output: OutputSpec) -> tuple[Opera
     return flat, core_out
 
 
+def _rows_of(
+    extents: tuple[int, int, int], reduced: Callable[[Any], Any], core_out: Any, output: OutputSpec
+) -> Any:
+    """Reduce to positions in flattened elements, and return the rows of these; -1 for no position."""
+    lines, rows, columns = extents
+    if core_out is None:
+        positions = reduced(None)
+        return np.where(positions < 0, -1, positions // columns % rows).reshape(output.kept)
+    output.reject_capture("positions under a mask need a table from the host, and cannot be captured")
+    # A row for each element, after -1 as many times as there are columns: the entry at position -1 is -1.
+    device = device_name(output.kind, output.index)
+    numbers = to_device(np.append(-1, np.tile(np.arange(rows), lines)), device)
+    table = output.in_c_order(as_operand(numbers, None).with_strides((numbers.size, columns), (8, 0)))
+    found = output.allocate_output(core_out[1], _INT64)
+    reduced(found._view_tuple())
+    entries = (table.handle[0] + 8 * columns, *found._view_tuple()[1:])
+    destination = (core_out, output.kind, output.index, output.stream)
+    return _core.gather_labels(entries, found._view_tuple(), destination)
+
+
 class FlatLabels(HostLabels):
     """Labels of single elements in host memory, which are numbers of results."""
 
     flatten = staticmethod(flatten)
+
+    def __init__(self, labels: np.ndarray, count: int, extents: tuple[int, int, int]) -> None:
+        super().__init__(labels, count)
+        self.find_rows = functools.partial(_rows_of, extents)
 
 
 class MaskedLabels(Labels):
@@ -82,6 +108,7 @@ class MaskedLabels(Labels):
         self.reads.append(mask)
         if not of_rows:
             self.flatten = flatten
+            self.find_rows = functools.partial(_rows_of, self.extents)
 
     def _mask_handle(self, output: OutputSpec) -> Any:
         if self.mask is None:
@@ -144,8 +171,6 @@ def mask_plan(
     shape = operand.shape
     strides = mask.handle.strides if mask.view is None else mask.handle[2]
     of_rows = not flat and _is_of_rows(shape, strides, axis)
-    if not of_rows and op in ("argmin", "argmax"):
-        raise TypeError(f"where: expected a mask of rows for {op}, the same along the other axes")
     if mask.view is None:
         return _on_host(cut, shape, axis, mask.handle, of_rows)
     extents = (1, shape[axis], 1) if of_rows else split(shape, axis)
@@ -170,13 +195,23 @@ def _host_labels(cut: SegmentPlan | HostLabels | Labels, rows: int) -> np.ndarra
 def _on_host(
     cut: SegmentPlan | HostLabels | Labels, shape: tuple[int, ...], axis: int, mask: np.ndarray, of_rows: bool
 ) -> HostLabels:
-    lines, rows, columns = split(shape, axis)
+    if not of_rows:
+        return label_elements(cut, shape, axis, mask)
+    labels = _host_labels(cut, shape[axis])
+    labels = np.maximum(labels, -1, dtype=_INT64, casting="unsafe")
+    first = tuple(slice(None) if i == axis else 0 for i in range(len(shape)))
+    chosen = mask[first] if mask.size else np.zeros(shape[axis], bool)
+    return HostLabels(np.where(chosen, labels, -1), cut.count)
+
+
+def label_elements(
+    cut: SegmentPlan | HostLabels | Labels, shape: tuple[int, ...], axis: int, mask: np.ndarray
+) -> HostLabels:
+    """Return a plan in host memory of the elements that a mask chooses."""
+    extents = lines, rows, columns = split(shape, axis)
     labels = _host_labels(cut, rows)
     labels = np.maximum(labels, -1, dtype=_INT64, casting="unsafe")
-    if of_rows:
-        chosen = mask[tuple(slice(None) if i == axis else 0 for i in range(len(shape)))]
-        return HostLabels(np.where(chosen, labels, -1), cut.count)
     line, column = np.arange(lines)[:, None, None], np.arange(columns)
     results = (line * cut.count + labels[:, None]) * columns + column
-    chosen = mask.reshape(lines, rows, columns) & (labels >= 0)[:, None]
-    return FlatLabels(np.where(chosen, results, -1).reshape(-1), lines * cut.count * columns)
+    chosen = mask.reshape(extents) & (labels >= 0)[:, None]
+    return FlatLabels(np.where(chosen, results, -1).reshape(-1), lines * cut.count * columns, extents)

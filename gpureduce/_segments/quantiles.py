@@ -20,18 +20,19 @@ from gpureduce._reduce.output import FROM_HOST, OutputSpec
 from gpureduce._rules.dtypes import core_dtype
 from gpureduce._segments.masked import MaskedLabels, flatten, mask_plan, split
 from gpureduce._segments.segment_plan import HostLabels, Labels, SegmentPlan
+from gpureduce._segments.skip_nan import mask_of_numbers
 
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 
 
 def quantile_of(op: str, q: Any) -> float:
     """Return ``q=`` of an operator."""
-    if op == "median":
+    if op in ("median", "nanmedian"):
         if q is not None:
-            raise TypeError("q: only for quantile, not for median")
+            raise TypeError(f"q: only for quantile, not for {op}")
         return 0.5
     if q is None:
-        raise TypeError("q: missing for quantile")
+        raise TypeError(f"q: missing for {op}")
     if isinstance(q, (bool, str)) or not hasattr(q, "__float__"):
         raise TypeError(f"q: expected a number from 0 to 1, got {type(q).__name__}")
     value = float(q)
@@ -54,6 +55,8 @@ def reduce_quantile(
     place = quantile_of(op, q)
     if operand.dtype.kind == "c":
         raise TypeError(f"a: {op} takes real numbers, not {operand.dtype}")
+    if op.startswith("nan"):
+        where = mask_of_numbers(operand, where, options)
     shape = list(operand.shape)
     shape[axis] = cut.count
     output = OutputSpec(out, options, operand, axis, tuple(shape), (), False)

@@ -36,6 +36,7 @@ class SegmentPlan:
     """
 
     flatten: Callable[..., Any] | None = None
+    find_rows: Callable[..., Any] | None = None
 
     def __init__(self, offsets: Operand | np.ndarray, count: int, order: np.ndarray | None = None) -> None:
         self.offsets = offsets
@@ -89,6 +90,8 @@ class HostLabels:
     # Returns elements and output as arrays of one dimension; then an element's label is the number of its
     # result.
     flatten: Callable[..., Any] | None = None
+    # Reduces such elements to positions, and returns the rows of these.
+    find_rows: Callable[..., Any] | None = None
 
     def __init__(self, labels: np.ndarray, count: int) -> None:
         self.labels = labels if len(labels) else labels.astype(_INT64)
@@ -118,6 +121,7 @@ class Labels:
     """A plan by labels that are sorted on the device."""
 
     flatten: Callable[..., Any] | None = None
+    find_rows: Callable[..., Any] | None = None
 
     def __init__(self, labels: Operand, count: int) -> None:
         self.labels = labels
@@ -178,6 +182,16 @@ def index_operand(indices: Any, name: str, operand: Operand) -> Operand:
     return taken
 
 
+def check_labels(labels: np.ndarray, groups: int) -> None:
+    """Raise ValueError for a label in host memory that is not of one of the groups."""
+    largest = int(labels.max()) if len(labels) else -1
+    if largest < groups or largest < 0:
+        return
+    if groups == 0:
+        raise ValueError(f"labels: expected negative labels alone, as there are no groups, got {largest}")
+    raise ValueError(f"labels: expected up to {groups - 1}, got {largest}")
+
+
 def on_host(operand: Operand, name: str) -> np.ndarray:
     """Return one-dimensional integers as a host array."""
     view = operand.view
@@ -213,22 +227,17 @@ def run(
     exact: Any = False,
     result_of: str = "segment",
     masked: Callable[..., HostLabels | Labels] | None = None,
+    check: Callable[[np.ndarray], None] | None = None,
 ) -> Any:
     """Reduce by a plan; the result has one row per segment, or what else errors call it.
 
-    `masked` returns a plan of the elements that a mask chooses.
+    `masked` returns a plan of the elements that a mask chooses. `check` is called with a result that is in
+    host memory, before it is stored.
     """
-    if op.startswith("bitwise") and operand.dtype.kind not in "biu":
-        raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
     if operand.dtype.kind in "biu":
         op = op.removeprefix("nan")
-    plain = op.removeprefix("nan")
-    ddof = rules.degrees(ddof)
-    if ddof and plain not in ("var", "std"):
-        raise TypeError(f"ddof: only for var and std, not for {op}")
-    exact = rules.flag(exact, "exact")
-    if exact and plain in ("prod", "var", "std"):
-        raise TypeError(f"exact: only for sum and mean, not for {op}")
+    ddof, exact = rules.degrees(ddof), rules.flag(exact, "exact")
+    _check_operator(op, operand, ddof, exact)
     shape = list(operand.shape)
     shape[axis] = cut.count
     output = OutputSpec(out, options, operand, axis, tuple(shape), (), False)
@@ -238,14 +247,8 @@ def run(
         output.reads += cut.reads
     if op == "logsumexp" and operand.dtype.kind in "biu":
         operand = output.cast(operand, np.dtype(np.float64))
-    if op in dtypes.UFUNCS:
-        loop = output.loop_dtype(op, operand.rule_dtype, dtype)
-        if loop == dtypes.BOOL and op in ("sum", "prod"):  # as NumPy's
-            op = "any" if op == "sum" else "all"
-        elif not (op in ("sum", "prod") and loop.kind in "iu" and operand.dtype.kind in "biu"):
-            operand = output.cast(operand, loop)
-    else:
-        loop = dtypes.core_dtype(op, operand.dtype)
+    source = operand
+    op, operand, loop = _cast(op, operand, dtype, output)
     output.set_dtype(loop, "unsafe")
     output.wait_for_inputs()
     core_dtype = dtypes.core_dtype(op, operand.dtype)
@@ -265,10 +268,38 @@ def run(
         output.reject_capture("sums of integers with exact=True need the host, and cannot be captured")
         return output.store(_fitting_sums(operand, axis, loop, reduced, result_of))
     result = reduced(op, operand, core_out)
+    if check is not None and not output.on_device:
+        check(result)
     stored = output.store(None if core_out is not None else result)
     if core_out is None and op in ("sum", "prod") and not (output.on_device or _core.all_finite(result)):
         _check_fp_status(op, result, operand, axis, reduced)
+        floating.check_cast(source, operand, result)
     return stored
+
+
+def _check_operator(op: str, operand: Operand, ddof: float, exact: bool) -> None:
+    """Raise TypeError for what an operator does not take."""
+    plain = op.removeprefix("nan")
+    if op.startswith("bitwise") and operand.dtype.kind not in "biu":
+        raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
+    if ddof and plain not in ("var", "std"):
+        raise TypeError(f"ddof: only for var and std, not for {op}")
+    if exact and plain in ("prod", "var", "std"):
+        raise TypeError(f"exact: only for sum and mean, not for {op}")
+
+
+def _cast(
+    op: str, operand: Operand, dtype: DTypeLike | None, output: OutputSpec
+) -> tuple[str, Operand, np.dtype]:
+    """Return the operator, the elements as it takes them, and the dtype that NumPy reduces in."""
+    if op not in dtypes.UFUNCS:
+        return op, operand, dtypes.core_dtype(op, operand.dtype)
+    loop = output.loop_dtype(op, operand.rule_dtype, dtype)
+    if loop == dtypes.BOOL and op in ("sum", "prod"):  # as NumPy's
+        return "any" if op == "sum" else "all", operand, loop
+    if not (op in ("sum", "prod") and loop.kind in "iu" and operand.dtype.kind in "biu"):
+        operand = output.cast(operand, loop)
+    return op, operand, loop
 
 
 def reduce_by(
@@ -281,9 +312,24 @@ def reduce_by(
     ddof: float = 0,
 ) -> Any:
     """Reduce by the core; None if it writes to the output."""
-    if cut.flatten is not None:
-        elements, core_out = cut.flatten(elements, core_out, output)
-        axis = 0
+    if cut.flatten is None:
+        return _reduce_rows(op, elements, axis, cut, output, core_out, ddof)
+    elements, core_out = cut.flatten(elements, core_out, output)
+    if op in ("argmin", "argmax") and cut.find_rows is not None:
+        return cut.find_rows(lambda out: _reduce_rows(op, elements, 0, cut, output, out), core_out, output)
+    result = _reduce_rows(op, elements, 0, cut, output, core_out, ddof)
+    return result.reshape(output.kept) if core_out is None else result
+
+
+def _reduce_rows(
+    op: str,
+    elements: Operand,
+    axis: int,
+    cut: SegmentPlan | HostLabels | Labels,
+    output: OutputSpec,
+    core_out: Any,
+    ddof: float = 0,
+) -> Any:
     destination = (core_out, elements.kind, elements.index, output.stream)
     labels = cut.labels_handle(output)
     if labels is not None:
@@ -299,8 +345,8 @@ def reduce_by(
         except MemoryError:  # sorted rows have the same results, and need less memory
             result = NotImplemented
         if result is not NotImplemented:
-            return result.reshape(output.kept) if cut.flatten is not None and core_out is None else result
-    result = _core.segments(
+            return result
+    return _core.segments(
         a=elements.handle,
         op=op,
         axis=axis,
@@ -309,7 +355,6 @@ def reduce_by(
         ddof=ddof,
         destination=destination,
     )
-    return result.reshape(output.kept) if cut.flatten is not None and core_out is None else result
 
 
 def _may_overflow(operand: Operand, axis: int, dtype: np.dtype) -> bool:

@@ -23,6 +23,7 @@ from gpureduce._segments.segment_plan import (
     Labels,
     SegmentPlan,
     ascend,
+    check_labels,
     index_operand,
     on_host,
     report,
@@ -41,7 +42,8 @@ _INT64 = np.dtype(np.int64)
 _MANY = 2**15  # labels on the host that a GPU sorts faster than NumPy, copies included
 _LEAST_BATCH = 2**16  # rows of slices that are ordered in one batch
 _MOST_GROUPS = 2**48
-_QUANTILES = ("median", "quantile")
+_QUANTILES = ("median", "quantile", "nanmedian", "nanquantile")
+_POSITIONS = ("nanargmin", "nanargmax")
 _MOST_THERE = 2**32 - 1  # labels, and groups, that are counted on a device
 
 
@@ -78,7 +80,8 @@ def segment_reduce(
         ``"sum"``, ``"prod"``, ``"mean"``, ``"min"``, ``"max"``, ``"argmin"``, ``"argmax"``, ``"any"``,
         ``"all"``, ``"count_nonzero"``, ``"bitwise_and"``, ``"bitwise_or"``, ``"bitwise_xor"``, ``"var"``,
         ``"std"``, ``"logsumexp"``, ``"median"``, ``"quantile"``; or a form that skips NaNs: ``"nansum"``,
-        ``"nanprod"``, ``"nanmean"``, ``"nanmin"``, ``"nanmax"``, ``"nanvar"``, ``"nanstd"``.
+        ``"nanprod"``, ``"nanmean"``, ``"nanmin"``, ``"nanmax"``, ``"nanargmin"``, ``"nanargmax"``,
+        ``"nanvar"``, ``"nanstd"``, ``"nanmedian"``, ``"nanquantile"``.
     axis : int
         Axis that is divided into segments.
     out : numpy.ndarray or device array, optional
@@ -87,12 +90,11 @@ def segment_reduce(
     ddof : float
         Delta degrees of freedom: variances and standard deviations of N elements divide by ``N - ddof``.
     where : array_like or device array of bool
-        Elements to include, broadcast to the shape of `a`. For ``"argmin"`` and ``"argmax"`` a mask must have
-        one value per row.
+        Elements to include, broadcast to the shape of `a`.
     weights : array_like or device array, optional
         Real weights of ``"sum"`` and ``"mean"``, where `a` is: one per element, or one per row.
     q : float, optional
-        Quantile of ``"quantile"``, from 0 to 1.
+        Quantile of ``"quantile"`` and ``"nanquantile"``, from 0 to 1.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -109,8 +111,8 @@ def segment_reduce(
     exact : bool
         True raises OverflowError if a ``"sum"`` of integers does not fit the dtype of the result; without it,
         such a sum wraps, as in NumPy. All other sums and means are exact in any case. Results of ``"var"``
-        and ``"std"`` are then exact and rounded once, in any order of the rows; the call copies `a` to the
-        host, and has no `where`.
+        and ``"std"``, also of those that skip NaNs, are then exact and rounded once, in any order of the
+        rows; the call copies `a` to the host.
 
     Returns
     -------
@@ -120,14 +122,16 @@ def segment_reduce(
         smallest value of the dtype (inf and -inf for floats), for ``"mean"``, ``"var"`` and ``"std"`` NaN,
         for ``"argmin"`` and ``"argmax"``, which return indices along `axis`, -1, for ``"logsumexp"`` -inf. A
         form that skips NaNs gives the same, and NaN for a segment of NaNs alone, but for ``"nansum"`` and
-        ``"nanprod"``: 0 and 1.
+        ``"nanprod"``: 0 and 1. ``"nanargmin"`` and ``"nanargmax"`` of it raise ValueError in host memory, and
+        give -1 on a device.
 
     Raises
     ------
     TypeError
         If the reduction does not support the dtype, or if offsets are not integers.
     ValueError
-        If `op` is unknown, offsets descend or are out of bounds, or `out` has the wrong shape or dtype.
+        If `op` is unknown, offsets descend or are out of bounds, or `out` has the wrong shape or dtype; in
+        host memory, if ``"nanargmin"`` or ``"nanargmax"`` finds NaNs alone.
     OverflowError
         With ``exact=True``, if a sum of integers does not fit. The error names the segment.
     DeviceError
@@ -153,7 +157,7 @@ def segment_reduce(
     array([1, 4])
     """
     options = Options(device=device, stream=stream, as_device=as_device)
-    operand, along = take(a, op, axis, options, _QUANTILES)
+    operand, along = take(a, op, axis, options, _QUANTILES + _POSITIONS)
     bounds = index_operand(offsets, "offsets", operand)
     if bounds.shape[0] < 1:
         raise ValueError("offsets: expected one more than the number of segments, got none")
@@ -199,7 +203,7 @@ def reduceat(
         result reduces the rows from the last index to the end. If ``indices[i + 1]`` is not greater than
         ``indices[i]``, result i is row ``indices[i]`` itself. Indices on a device are copied to the host.
     op
-        As for `segment_reduce`.
+        As for `segment_reduce`, but no median or quantile, and neither ``"nanargmin"`` nor ``"nanargmax"``.
     axis : int
         Axis along which slices are reduced.
     dtype : dtype_like, optional
@@ -337,7 +341,7 @@ def group_reduce(
     array([2., 4., 0.])
     """
     options = Options(variant, device=device, stream=stream, as_device=as_device, ladder="groups")
-    operand, along = take(a, op, axis, options, _QUANTILES)
+    operand, along = take(a, op, axis, options, _QUANTILES + _POSITIONS)
     rung = options.variant
     if rung is not None:
         from gpureduce._segments import group_rungs  # few calls name a rung
@@ -361,8 +365,7 @@ def group_reduce(
             return reduce_groups(op, operand, along, plan, out, options, ddof, exact, where, weights, q)
     numbers = on_host(label_operand, "labels")
     groups = _groups(num_groups, numbers)
-    if length and int(numbers.max()) >= groups:
-        raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
+    check_labels(numbers, groups)
     if rung is not None:
         return group_rungs.run(rung, operand, numbers, groups, out, options)
     plain = where is True and weights is None
@@ -413,7 +416,7 @@ def _reduce(
     result_of: str = "segment",
 ) -> Any:
     """Reduce by a plan, the elements that a mask chooses, with weights."""
-    if q is not None and op != "quantile":
+    if q is not None and op not in ("quantile", "nanquantile"):
         raise TypeError(f"q: only for quantile, not for {op}")
     if op in _QUANTILES:
         from gpureduce._segments import quantiles  # few calls sort
@@ -430,12 +433,14 @@ def _reduce(
 
         weighted.check_options(exact, ddof)
         return weighted.weighted(op, operand, axis, cut, weights, where, out, options)
-    if op in ("var", "std") and rules.flag(exact, "exact"):
+    if op in _POSITIONS:
+        from gpureduce._segments import skip_nan  # few calls skip NaNs
+
+        return skip_nan.reduce_positions(op, operand, axis, cut, out, options, ddof, exact, where, result_of)
+    if op.removeprefix("nan") in ("var", "std") and rules.flag(exact, "exact"):
         from gpureduce._segments import exact_groups  # few calls are exact
 
-        if where is not True:
-            raise TypeError(f"where: not supported with exact=True for {op}")
-        return exact_groups.exact_variances(op, operand, axis, cut, out, options, ddof)
+        return exact_groups.exact_variances(op, operand, axis, cut, where, out, options, ddof)
     masked = _masked(where)
     return run(
         op, operand, axis, cut, out, options, ddof=ddof, exact=exact, result_of=result_of, masked=masked

@@ -24,7 +24,7 @@ from gpureduce._segments.masked import MaskedLabels, mask_plan, split
 from gpureduce._segments.segment_plan import HostLabels, Labels, SegmentPlan, reduce_by
 
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-_NARROW = ("float16", "bfloat16", "float32")  # float64 has room for their products
+_NARROW = ("float16", "bfloat16", "float32")  # float64 holds their products exactly
 _SMALL = ("bool", "int8", "int16", "uint8", "uint16")  # do not widen float32
 
 

@@ -1,37 +1,21 @@
-"""Computes states: `partial`, the plan of a state's fields, and fields on the host and on a device."""
+"""Computes states: `partial`, and the state of one array."""
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from gpureduce import _core
-from gpureduce._arrays.device_array import to_device
-from gpureduce._arrays.operand import Operand, as_operand
+from gpureduce._arrays.operand import as_operand
 from gpureduce._device.devices import device_name
-from gpureduce._reduce import engine, exact_states, floating
-from gpureduce._reduce import exact as exact_sums
+from gpureduce._reduce import engine
 from gpureduce._reduce.multi_device import multi_device
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.output import FROM_HOST, OutputSpec
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
-from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import flag, integer
-from gpureduce._states.device_state import WORD, DeviceState
-from gpureduce._states.field_plan import (
-    INTEGER_SUMS,
-    POSITIONS,
-    PRODUCTS,
-    SQUARES,
-    SUMS,
-    plan_fields,
-)
-from gpureduce._states.operators import INDEX, POSITION_OPS, Fields, find
+from gpureduce._states.call import PartLocation, StateCall
+from gpureduce._states.field_plan import PRODUCTS, plan_fields
+from gpureduce._states.fields import fields_of, state_on_device
+from gpureduce._states.operators import POSITION_OPS, find
 from gpureduce._states.single_launch import single_launch_state
 from gpureduce._states.state import State, empty_state
 
@@ -43,8 +27,6 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Stream
 
 _CASTING = ("sum", "mean", "var", "std", "prod")  # operators that take dtype=
-# Bytes of a piece of a host array that is summed: on CUDA as with `exact=True`, on the simulator a cache.
-_PIECE_BYTES = {_core.CUDA: exact_sums.CHUNK_BYTES, _core.SIM: 1 << 23}
 
 
 @multi_device
@@ -258,7 +240,7 @@ def _build_products(a: Any, b: Any, axis: Any, dtype: Any, options: Options) -> 
     left, right, output = engine.vectors(a, b, None, options)
     element_dtype = output.dtype
     if element_dtype.kind in "biu":
-        raise TypeError(f"dot: exact=True requires floating-point or complex numbers, got {element_dtype}")
+        raise TypeError(f"dot: states require floating-point or complex numbers, got {element_dtype}")
     output.wait_for_inputs()
     call = StateCall("dot", PRODUCTS, left, (0,), output, right, PartLocation(0, None))
     return _build(call, empty_state("dot", element_dtype, element_dtype, ()))
@@ -270,343 +252,6 @@ def _build(call: StateCall, state: State) -> State:
     if call.elements == 0 or 0 in state.shape:
         return state.to_device(device_name(call.output.kind, call.output.index)) if on_device else state
     if on_device:
-        return _build_on_device(call, state)
+        return state_on_device(call, state)
     state._fields.update(fields_of(call, state._element_dtype, state._kinds()))
     return state
-
-
-# Arguments of a computation
-
-
-class StateCall(NamedTuple):
-    """A reduction of an operand that is already cast; of a dot product `mask` is the second vector."""
-
-    op: str
-    method: int
-    operand: Operand
-    axes: tuple[int, ...]
-    output: OutputSpec
-    mask: Operand | None
-    location: PartLocation
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the results."""
-        return rules.kept_shape(self.operand.shape, self.axes)
-
-    @property
-    def elements(self) -> int:
-        """The number of elements per result, without a mask."""
-        return rules.reduced_count(self.operand.shape, self.axes)
-
-    def run(self, op: str, operand: Operand | None = None) -> np.ndarray:
-        """Return the results in host memory."""
-        operand = self.operand if operand is None else operand
-        result = engine.run(op, operand, self.axes, self.mask, stream=self.output.stream)
-        assert result is not None
-        return np.ascontiguousarray(result).reshape(self.shape)
-
-    def counts(self) -> Any:
-        """Return the number of elements of each result."""
-        if self.mask is None:
-            return self.elements
-        counts: Any = engine.run("count_nonzero", self.mask, self.axes, stream=self.output.stream)
-        return counts.reshape(self.shape)
-
-    def exact_states(self, op: str, operand: Operand, second: Any, out: tuple | None = None) -> Any:
-        """Return the states of exact sums; with `out`, they are written to the device."""
-        device = (operand.kind, operand.index, self.output.stream)
-        if out is not None:
-            return _core.exact_states(operand.handle, op, self.axes, second, *device, out)
-        words = _core.exact_states(operand.handle, op, self.axes, second, *device)
-        return words.reshape(self.shape + words.shape[1:])
-
-    def masked_on_device(self) -> StateCall:
-        """Return the same call of elements that are copied to the device once, without a mask.
-
-        Masked elements become -0 on the device, which changes no sum, not even the sign of a zero.
-        """
-        operand = self.operand
-        if self.mask is not None:
-            zero = np.zeros((), operand.dtype)
-            operand = replace(operand, handle=np.where(self.mask.handle, operand.handle, -zero))
-        return self._replace(operand=operand, mask=None).on_device()
-
-    def on_device(self) -> StateCall:
-        """Return the same call of elements in device memory."""
-        operand, output = self.operand, self.output
-        if operand.view is not None:
-            return self
-        output.reject_capture(FROM_HOST)
-        operand = as_operand(to_device(operand.handle, device_name(operand.kind, operand.index)), None)
-        output.reads.append(operand)  # its memory is freed after the work
-        return self._replace(operand=operand)
-
-
-def _integers(values: Any, name: str) -> tuple[int, ...]:
-    try:
-        return tuple(integer(value, name, "a tuple of integers") for value in values)
-    except TypeError:
-        raise TypeError(f"{name}: expected a tuple of integers, got {type(values).__name__}") from None
-
-
-class PartLocation:
-    """The position of a part in the whole array: ``offset=`` and ``within=`` of `partial`."""
-
-    def __init__(self, offset: Any, within: Any) -> None:
-        self.offset = _integers(offset, "offset") if isinstance(offset, tuple) else integer(offset, "offset")
-        self.within = None if within is None else _integers(within, "within")
-
-    def start(self) -> int:
-        """Return the first position of a part of all elements."""
-        return integer(self.offset, "offset", "an integer, as within is None")
-
-    def starts(self, shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return an index for each axis of a part that lies within something."""
-        starts = self.offset if isinstance(self.offset, tuple) else (self.offset,) * len(shape)
-        if len(axes) != len(shape) or len(self.within or ()) != len(shape) or len(starts) != len(shape):
-            raise ValueError("within: expected one length per axis, with all axes reduced")
-        return starts
-
-    def move(self, index: np.ndarray, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
-        """Convert positions in a part to positions in the whole."""
-        if self.within is None:
-            index += self.start()
-        else:
-            starts = self.starts(shape, axes)
-            at = np.unravel_index(int(index), shape)
-            index[...] = np.ravel_multi_index(
-                tuple(int(one) + start for one, start in zip(at, starts, strict=True)),
-                self.within,
-            )
-        if (index < 0).any():
-            raise ValueError("offset: expected 0 or more")
-
-    def steps(self, call: StateCall) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-        """Return the location for a kernel: start, lengths of the part, and their strides in the whole."""
-        if self.within is None:
-            start = self.start()
-            if start < 0:
-                raise ValueError("offset: expected 0 or more")
-            return start, (call.elements,), (1,)
-        lengths, whole = call.operand.shape, self.within
-        starts = self.starts(lengths, call.axes)
-        for begin, length, most in zip(starts, lengths, whole, strict=True):
-            if begin < 0 or begin + length > most:
-                raise ValueError(f"within: the part, from {begin} to {begin + length}, is beyond {most}")
-        strides = rules.c_strides(whole, 1)
-        return sum(map(operator.mul, starts, strides)), lengths, strides
-
-
-# Fields in host memory
-
-
-def _pieces(call: StateCall) -> Iterator[StateCall]:
-    """Yield pieces of a host array that is summed as a whole, so that it need not fit into device memory."""
-    operand, mask = call.operand, call.mask
-    arrays = [each.handle for each in (operand, mask) if each is not None]
-    max_bytes = _PIECE_BYTES[operand.kind]
-    if (
-        call.method not in (SUMS, PRODUCTS, SQUARES) or call.shape
-        or math.prod(operand.shape) * operand.dtype.itemsize <= max_bytes
-        or not all(isinstance(each, np.ndarray) and each.flags.c_contiguous for each in arrays)
-    ):  # fmt: skip
-        yield call
-        return
-    for piece, *others in exact_sums.pieces_of(arrays, max_bytes):
-        other = None if mask is None else replace(mask, handle=others[0], shape=piece.shape)
-        yield call._replace(operand=replace(operand, handle=piece, shape=piece.shape), mask=other, axes=(0,))
-
-
-def fields_of(call: StateCall, element_dtype: np.dtype, names: Any) -> Fields:
-    """Return the fields of a state in host memory; `names` are those that the state has."""
-    first, *others = _pieces(call)
-    fields = _ON_HOST[call.method](first, element_dtype)
-    for piece in others:
-        for name, field in _ON_HOST[call.method](piece, element_dtype).items():
-            exact_states.merge(fields[name], field)
-    if "count" in names:
-        fields["count"] = np.full(call.shape, call.counts(), np.uint64)
-        # Fields of no elements are zero, so that equal states have equal bytes.
-        is_empty = fields["count"] == 0
-        for name, field in fields.items():
-            if name != "count":
-                field[is_empty] = 0
-    return fields
-
-
-def _host_sums(call: StateCall, element_dtype: np.dtype) -> Fields:
-    return {"sum": call.exact_states("sum", call.operand, None if call.mask is None else call.mask.handle)}
-
-
-def _host_products(call: StateCall, element_dtype: np.dtype) -> Fields:
-    assert call.mask is not None
-    return {"sum": call.exact_states("dot", call.operand, call.mask.handle)}
-
-
-def _host_squares(call: StateCall, element_dtype: np.dtype) -> Fields:
-    """Return sums and sums of squares."""
-    read_count = len(call.output.reads)
-    each = call.masked_on_device()
-    first, *others = [each.exact_states("dot", part, True) for part in floating.parts_of(each.operand)]
-    for other in others:
-        exact_states.merge(first, other)
-    fields = {**_host_sums(each, element_dtype), "squares": first}
-    del call.output.reads[
-        read_count:
-    ]  # the states are here: a piece's memory goes back before the next is copied
-    return fields
-
-
-def _host_integer_sums(call: StateCall, element_dtype: np.dtype) -> Fields:
-    """Return sums of integers; 64-bit integers are summed as two halves, each in 64 bits."""
-    if call.operand.dtype.itemsize < 8:
-        return {"sum": exact_states.of_integers(call.run("sum"))}
-    low, high = (call.run("sum", half) for half in exact_sums.split_int64(call.operand))
-    total = exact_states.of_integers(low)
-    exact_states.merge(total, exact_states.of_integers(high, 1))
-    return {"sum": total}
-
-
-def _host_positions(call: StateCall, element_dtype: np.dtype) -> Fields:
-    """Return positions, 0 where the mask has no element, and the elements at these positions."""
-    operand, axes = call.operand, call.axes
-    index = call.run(call.op)
-    index[index < 0] = 0
-    if operand.view is not None:
-        value = call.run("min" if call.op == "argmin" else "max")
-    elif len(axes) == len(operand.shape):
-        where = np.unravel_index(int(index), operand.shape)
-        value = np.array(operand.handle[where], operand.dtype)
-    else:
-        taken = np.take_along_axis(operand.handle, np.expand_dims(index, axes[0]), axes[0])
-        value = np.ascontiguousarray(taken.reshape(index.shape))
-    call.location.move(index, operand.shape, axes)
-    return {"value": value, "index": index}
-
-
-def _host_values(call: StateCall, element_dtype: np.dtype) -> Fields:
-    return {"value": call.run(call.op).astype(element_dtype, copy=False)}
-
-
-_ON_HOST = (
-    _host_sums,
-    _host_products,
-    _host_squares,
-    _host_integer_sums,
-    _host_positions,
-    _host_values,
-)
-
-
-# Fields in device memory
-
-_NO_INPUT: tuple[Any, Any] = (None, None)
-
-
-def _build_on_device(call: StateCall, like: State) -> State:
-    """Return the state of a call on its device; all work is enqueued into the stream, nothing waits."""
-    device_state = DeviceState(like.op, like._element_dtype, like.shape)
-    device_state.memory = memory = call.output.allocate_output((device_state.words,), WORD)
-    inputs = _ON_DEVICE[call.method](call, device_state)
-    counted = "count" in device_state.kinds
-    if counted and call.mask is not None and call.method != PRODUCTS:
-        counts = device_state.view("count", INDEX)
-        _reduce_into(call._replace(mask=None), "count_nonzero", counts, call.mask)
-    steps = call.location.steps(call) if call.method == POSITIONS else (0, (), ())
-    elements = call.elements if call.mask is None else -1
-    if counted or "sum" in device_state.kinds:
-        first, high = inputs
-        start, extents, strides = steps
-        input_fields = {
-            "first": first,
-            "high": high,
-            "integer_sums": call.method == INTEGER_SUMS,
-            "elements": elements,
-            "start": start,
-            "extents": extents,
-            "strides": strides,
-        }
-        layout = device_state.layout._asdict()
-        _core.state_begin(memory, layout, input_fields, memory._kind, memory._index, call.output.stream)
-    device_state.record_stream(call.output.stream)
-    call.output.give(memory)
-    return like._on(device_state)
-
-
-def _reduce_into(call: StateCall, op: str, out: tuple, operand: Operand | None = None) -> None:
-    operand = call.operand if operand is None else operand
-    engine.run(op, operand, call.axes, call.mask, None, out, stream=call.output.stream)
-
-
-# Each writes fields in place and returns the additional inputs of the kernel behind `state_begin`.
-
-
-def _device_sums(call: StateCall, device_state: DeviceState) -> tuple[Any, Any]:
-    second = None if call.mask is None else call.mask.handle
-    call.exact_states("sum", call.operand, second, device_state.view("sum"))
-    return _NO_INPUT
-
-
-def _device_products(call: StateCall, device_state: DeviceState) -> tuple[Any, Any]:
-    assert call.mask is not None
-    call.exact_states("dot", call.operand, call.mask.handle, device_state.view("sum"))
-    return _NO_INPUT
-
-
-def _device_squares(call: StateCall, device_state: DeviceState) -> tuple[Any, Any]:
-    each = call.masked_on_device()
-    first, *others = floating.parts_of(each.operand)
-    each.exact_states("dot", first, True, device_state.view("squares"))
-    _device_sums(each, device_state)
-    for other in others:  # the imaginary part
-        _, shape, _, _ = device_state.view("squares")
-        more = call.output.allocate_output(shape, WORD)
-        each.exact_states("dot", other, True, more._view_tuple())
-        return more, None
-    return _NO_INPUT
-
-
-def _device_integer_sums(call: StateCall, device_state: DeviceState) -> tuple[Any, Any]:
-    whole = [call.operand] if call.operand.dtype.itemsize < 8 else exact_sums.split_int64(call.operand)
-    halves: list[Any] = []
-    for operand in whole:
-        sums = call.output.allocate_output(
-            (device_state.layout.results,), dtypes.core_dtype("sum", operand.dtype)
-        )
-        _reduce_into(call, "sum", sums._view_tuple(), operand)
-        halves.append(sums)
-    return halves[0], halves[1] if len(halves) > 1 else None
-
-
-def _device_positions(call: StateCall, device_state: DeviceState) -> tuple[Any, Any]:
-    each = call.on_device()
-    _reduce_into(each, call.op, device_state.view("index"))
-    _reduce_into(each, "min" if call.op == "argmin" else "max", device_state.view("value"))
-    return _NO_INPUT
-
-
-def _device_values(call: StateCall, device_state: DeviceState) -> tuple[Any, Any]:
-    dtype: np.dtype = device_state.kinds["value"]
-    core_dtype = dtypes.core_dtype(call.op, call.operand.dtype)
-    if core_dtype == dtype:
-        _reduce_into(call, call.op, device_state.view("value"))
-        return _NO_INPUT
-    values, output = call.output.allocate_output((device_state.layout.results,), core_dtype), call.output
-    _reduce_into(call, call.op, values._view_tuple())
-    _core.convert(
-        values._view_tuple(),
-        dtypes.dtype_name(dtype),
-        (device_state.view("value"), output.kind, output.index, output.stream),
-    )
-    return _NO_INPUT
-
-
-_ON_DEVICE = (
-    _device_sums,
-    _device_products,
-    _device_squares,
-    _device_integer_sums,
-    _device_positions,
-    _device_values,
-)

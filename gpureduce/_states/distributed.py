@@ -112,6 +112,9 @@ def reduce_dask(
         arrays = [a, b.rechunk(a.chunks)]
     if op in POSITION_OPS and _is_unknown(a, axes):
         raise ValueError(f"{op}: positions need the lengths of chunks; call compute_chunk_sizes() before")
+    if a.ndim == 0:  # Dask converts the elements of a 0-d array of states
+        a, axis, axes, keepdims = a.reshape(1), None, (0,), False
+        arrays = [a]
     # The state of no elements has the dtype and raises the errors of the chunks' states; it needs no device.
     first, *others = [np.empty((0,) * each.ndim, each.dtype) for each in arrays]
     whole = partial(first, op, axis, b=others[0] if others else None, dtype=dtype, device="sim")

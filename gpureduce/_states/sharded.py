@@ -19,7 +19,7 @@ from gpureduce._reduce import functions
 from gpureduce._reduce.multi_device import MultiDeviceHandler, multi_device_names, register_multi_device
 from gpureduce._rules import arguments as rules
 from gpureduce._states import build, threads
-from gpureduce._states.build import PartLocation
+from gpureduce._states.call import PartLocation
 from gpureduce._states.operators import POSITION_OPS, find
 from gpureduce._states.single_launch import single_launch_state, single_launch_sum, single_launch_value
 from gpureduce._states.state import State, empty_state

@@ -14,7 +14,7 @@ from gpureduce._torch import torch
 from gpureduce._torch.kernels import NAMES, current_stream, view_of
 
 _EPS = 1e-6  # as in PyTorch
-_DTYPE, _DEVICE = operator.attrgetter("dtype"), operator.attrgetter("device")
+_DTYPE = operator.attrgetter("dtype")
 _OPS = {1.0: "norm1", 2.0: "norm2", math.inf: "max"}
 
 
@@ -38,7 +38,7 @@ def clip_grad_norm_(
     error_if_nonfinite : bool
         True raises RuntimeError if the norm is infinite or NaN, for which the call waits for the GPU.
     foreach : bool, optional
-        Is accepted, as for PyTorch's function, and changes nothing.
+        Accepted for compatibility with PyTorch, without effect.
 
     Returns
     -------
@@ -54,9 +54,9 @@ def clip_grad_norm_(
     Notes
     -----
     The norm is exact and rounded once, so that its bits depend neither on the order of the parameters nor on
-    how DTensors are sharded. Gradients are multiplied by ``min(max_norm / (norm + 1e-6), 1)``, and are
-    neither read again nor written if that is 1. The call does not synchronize, and can be captured into a
-    CUDA graph. PyTorch clips gradients on the CPU.
+    how DTensors are sharded. Gradients are multiplied by ``min(max_norm / (norm + 1e-6), 1)``; if this
+    factor is 1, they are neither read again nor written. The call does not synchronize, and can be captured
+    into a CUDA graph. PyTorch clips gradients on the CPU.
 
     Gradients that are DTensors, as those of FSDP2, are added up in the process group of each dimension of
     their mesh along which they are sharded, as integers. All of its processes must call the function.
@@ -69,8 +69,11 @@ def clip_grad_norm_(
     >>> gpureduce.torch.clip_grad_norm_([p], max_norm=10.0)
     tensor(5.)
     """
-    items = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
-    gradients = [gradient for p in items if (gradient := p.grad) is not None]
+    try:
+        items = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+        gradients = [gradient for p in items if (gradient := p.grad) is not None]
+    except (AttributeError, TypeError):
+        raise TypeError("parameters: expected a tensor, or an iterable of tensors") from None
     if not gradients:
         return torch.tensor(0.0)
     try:
@@ -84,7 +87,7 @@ def clip_grad_norm_(
 
 
 def _clip(gradients: list[Any], op: str, max_norm: float, error_if_nonfinite: bool) -> torch.Tensor:
-    if set(map(type, gradients)) == {torch.Tensor} and len(set(map(_DEVICE, gradients))) == 1:
+    if set(map(type, gradients)) == {torch.Tensor}:
         norm = _clip_on_one_device(gradients, op, max_norm, error_if_nonfinite)
         if norm is not None:
             return norm
@@ -109,11 +112,17 @@ def _check_finite(norm: torch.Tensor) -> None:
 def _clip_on_one_device(
     gradients: list[torch.Tensor], op: str, max_norm: float, error_if_nonfinite: bool
 ) -> torch.Tensor | None:
-    """Clip gradients that the core can describe, which it does once; None if it cannot."""
-    known = _core.multi_list(tuple(gradients), False)
+    """Clip gradients that the core can describe, which it does once; None if it cannot.
+
+    Nothing else is asked of each gradient, because that would take more host time than the rest.
+    """
+    try:
+        known = _core.multi_list(tuple(gradients), False)
+    except ValueError:  # they are on several devices
+        return None
     if known is NotImplemented:
         return None
-    dtype = torch.float64 if torch.float64 in set(map(_DTYPE, gradients)) else torch.float32
+    dtype = torch.float64 if _core.multi_dtype(known) == "float64" else torch.float32
     norm = torch.empty((), dtype=dtype, device=gradients[0].device)
     view, stream = view_of(norm, NAMES[dtype]), current_stream(norm.get_device())
     _core.multi(known, op, dtype=NAMES[dtype], stream=stream, out=view)

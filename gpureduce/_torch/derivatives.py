@@ -11,7 +11,7 @@ The formulas, x an element, n the number of elements, g the gradient of the resu
 | std | g (x - mean) / (std (n - correction)), 0 where std = 0 | PyTorch, derivatives.yaml: std |
 | logsumexp | g exp(x - result) | PyTorch, derivatives.yaml: logsumexp |
 | norm of order p | g sgn(x) (abs(x) / norm)^(p - 1), 0 where x = 0 | PyTorch, linalg_vector_norm_backward |
-| norm of order inf, -inf | g sgn(x) / k for each of k elements of that magnitude | as above |
+| norm of order inf, -inf | g sgn(x) / k for each of k elements of that magnitude | PyTorch, the same |
 | median, quantile | g (1 - w) for the element of the lower rank, g w for the upper one | `torch.quantile` |
 | moments | of a central moment of order k: g k ((x - mean)^(k-1) - m_(k-1)) / n | calculus |
 | cumsum | the cumulative sum of g from the end | PyTorch, derivatives.yaml: cumsum |

@@ -15,11 +15,14 @@ from gpureduce import _core
 from gpureduce._torch import torch
 
 Function = Callable[..., torch.Tensor]
-# Keyword-only parameters of public functions that the core knows.
-_KNOWN = frozenset(
-    ["exact", "residual", "bias", "stride", "padding", "dilation", "groups", "layout", "precision"]
-)
-_IN_PLACE = "residual"  # a call that writes to an argument is not recorded
+# Keyword-only parameters of public functions that the core takes.
+_REDUCING = ("exact", "correction", "residual", "where", "dim", "keepdim")
+_CONVOLVING = ("bias", "stride", "padding", "dilation", "groups", "layout", "precision")
+_KNOWN = frozenset(_REDUCING + _CONVOLVING)
+_PYTORCHS = (("dim", "axis"), ("keepdim", "keepdims"))  # PyTorch's names of parameters
+# Calls with these are left to Python if autograd records them: one writes to an argument, the other is of
+# another operator.
+_NOT_RECORDED = ("residual", "where")
 
 
 _Guards = tuple[tuple[Any, str | None, Any], ...]
@@ -86,8 +89,8 @@ def core_call(
 
     `dtypes` maps dtypes of the core's results to those of tensors. `recorded` is called, with the same
     arguments, if autograd has to record the call; it may return NotImplemented. The function returns
-    NotImplemented, before any work, for calls that need the operator. Without guards the caller knows that
-    the state is plain, and records the call itself. `report` makes the result of values and indices.
+    NotImplemented, before any work, for calls that need the operator. Without guards the caller has checked
+    that the state is plain, and records the call itself. `report` makes the result of values and indices.
     """
     if _guards is None or not torch.cuda.is_available():
         return None
@@ -141,7 +144,7 @@ def _recorder(plain: Function, recording: Recording, parameters: tuple[str, ...]
         shared -= 1
 
     def recorded(*args: Any, **options: Any) -> Any:
-        if options.get(_IN_PLACE) is not None:
+        if options and any(options.get(name) is not None for name in _NOT_RECORDED):
             return NotImplemented
         result = plain(*args, **options)
         if result is NotImplemented:
@@ -150,6 +153,9 @@ def _recorder(plain: Function, recording: Recording, parameters: tuple[str, ...]
             inputs = (*args, *defaults[len(args) :])
         else:
             given = dict(zip(parameters, args, strict=False)) | options
+            for torchs, name in _PYTORCHS:
+                if given.get(torchs) is not None:
+                    given[name] = given[torchs]
             inputs = tuple([given.get(name, value) for name, value in zip(names, defaults, strict=True)])
         outputs = apply(*inputs, [result])
         return type(result)(*outputs) if isinstance(outputs, tuple) else outputs
@@ -165,7 +171,7 @@ def shortcut(
 ) -> Callable[[_F], _F]:
     """Let the core take calls of a public function; in Python it checks arguments and calls its operator.
 
-    The operator has the name of the function. Parameters that the core does not know are keyword-only, and
+    The operator has the name of the function. Parameters that the core does not take are keyword-only, and
     leave the call to Python if they are given. A call that autograd records gets the function of the operator
     as its node.
     """

@@ -93,14 +93,17 @@ def groups_on_cuda(a: torch.Tensor, labels: torch.Tensor, op: str, num_groups: i
         a, index = _in_place(a), a.get_device()
         names = NAMES[a.dtype], NAMES[labels.dtype], core_name(op, a.dtype, out.dtype)
         views = [view_of(each, name) for each, name in zip((a, labels, out), names, strict=True)]
-        done = _core.groups(
-            a=views[0],
-            op=op,
-            axis=axis,
-            labels=views[1],
-            num_groups=num_groups,
-            destination=(views[2], _core.CUDA, index, current_stream(index)),
-        )
+        try:
+            done = _core.groups(
+                a=views[0],
+                op=op,
+                axis=axis,
+                labels=views[1],
+                num_groups=num_groups,
+                destination=(views[2], _core.CUDA, index, current_stream(index)),
+            )
+        except MemoryError:  # sorted rows have the same results, and need less memory
+            done = NotImplemented
         if done is NotImplemented:  # there are no kernels for sums without an order of the rows
             segments.group_reduce(a, labels, op, num_groups, axis=axis, out=in_core_dtype(out, op, a))
     return out

@@ -17,6 +17,7 @@ from typing import Any
 from gpureduce._rules import arguments as rules
 from gpureduce._torch import normalize, operators, torch
 from gpureduce._torch.kernels import axes_of
+from gpureduce._torch.normalized import of_line
 
 _FLOATS = normalize.DTYPES
 
@@ -30,7 +31,7 @@ def _sum(a: torch.Tensor, dim: Any, keepdim: bool = False, *, dtype: torch.dtype
     result = dtype or (a.dtype if a.is_floating_point() or a.is_complex() else torch.int64)
     a, axes = a.to(result), list(_axes(a, dim))
     if result not in _FLOATS:
-        return operators.sum(a, axes, keepdim) if axes else a.clone()
+        return operators.sum(a, axes, keepdim).to(result) if axes else a.clone()
     return operators.exact_sum(normalize.wide(a), axes, keepdim).to(result)
 
 
@@ -47,6 +48,11 @@ def _mean(a: torch.Tensor, dim: Any, keepdim: bool = False, *, dtype: torch.dtyp
 
 def _moments(a: torch.Tensor, dim: Any, correction: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Return mean and variance with the reduced axes of length one, in the dtype of statistics."""
+    if a.is_complex():
+        (real, of_real), (imag, of_imag) = (_moments(part, dim, correction) for part in (a.real, a.imag))
+        return torch.complex(real, imag), of_real + of_imag
+    if not a.is_floating_point():
+        raise RuntimeError(f"var: expected a floating-point or complex dtype, got {a.dtype}")
     axes = list(_axes(a, dim))
     count = math.prod(a.shape[axis] for axis in axes)
     x = normalize.wide(a)
@@ -56,7 +62,8 @@ def _moments(a: torch.Tensor, dim: Any, correction: Any) -> tuple[torch.Tensor, 
 
 
 def _kept(result: torch.Tensor, a: torch.Tensor, dim: Any, keepdim: bool) -> torch.Tensor:
-    return result.to(a.dtype).reshape(rules.kept_shape(a.shape, _axes(a, dim), keepdim))
+    dtype = a.dtype if result.is_complex() == a.is_complex() else a.real.dtype
+    return result.to(dtype).reshape(rules.kept_shape(a.shape, _axes(a, dim), keepdim))
 
 
 def _var(a: torch.Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False):
@@ -73,11 +80,11 @@ def _var_mean(a: torch.Tensor, dim: Any = None, *, correction: Any = None, keepd
 
 
 def _mm(a: torch.Tensor, b: torch.Tensor):
-    return operators.matmul(a, b)
+    return operators.matmul(a, b).to(a.dtype)
 
 
 def _addmm(c: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: Any = 1, alpha: Any = 1):
-    product = operators.matmul(a, b)
+    product = _mm(a, b)
     product = product if alpha == 1 else product * alpha
     if beta == 0:  # infinities and NaNs of c do not count
         return product
@@ -85,24 +92,32 @@ def _addmm(c: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: Any = 1, 
 
 
 def _softmax(a: torch.Tensor, dim: int, half_to_float: bool):
-    return operators.softmax(a.float() if half_to_float else a, dim)
+    return of_line(operators.softmax, a.float() if half_to_float else a, dim)
 
 
 def _log_softmax(a: torch.Tensor, dim: int, half_to_float: bool):
-    return operators.log_softmax(a.float() if half_to_float else a, dim)
+    return of_line(operators.log_softmax, a.float() if half_to_float else a, dim)
 
 
 def _softmax_backward(grad: torch.Tensor, y: torch.Tensor, dim: int, dtype: torch.dtype):
-    return normalize.softmax_gradient(grad, y, dim % max(y.ndim, 1)).to(dtype)
+    return _of_lines(normalize.softmax_gradient, grad, y, dim).to(dtype)
 
 
 def _log_softmax_backward(grad: torch.Tensor, y: torch.Tensor, dim: int, dtype: torch.dtype):
-    return normalize.log_softmax_gradient(grad, y, dim % max(y.ndim, 1)).to(dtype)
+    return _of_lines(normalize.log_softmax_gradient, grad, y, dim).to(dtype)
+
+
+def _of_lines(gradient: Callable, grad: torch.Tensor, y: torch.Tensor, dim: int) -> torch.Tensor:
+    """Return the gradient along an axis, of a 0-d tensor, too."""
+    if y.ndim:
+        return gradient(grad, y, dim % y.ndim)
+    return gradient(grad.reshape(1), y.reshape(1), 0).reshape(())
 
 
 def _flat(a: torch.Tensor, shape: Any) -> torch.Tensor:
     """Return rows of the normalized axes."""
-    return a.reshape(-1, math.prod(shape))
+    rows = math.prod(a.shape[: a.ndim - len(shape)])
+    return a.reshape(rows, math.prod(shape))
 
 
 def _vector(value: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor | None:

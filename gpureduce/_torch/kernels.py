@@ -27,7 +27,6 @@ NAMES = {
 }
 BY_NAME = {name: dtype for dtype, name in NAMES.items()}
 _BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
-_WITHOUT_IDENTITY = ("min", "max", "argmin", "argmax")
 _FIXED = {
     "any": torch.bool,
     "all": torch.bool,
@@ -177,7 +176,7 @@ def core_name(op: str, dtype: torch.dtype, result: torch.dtype) -> str:
 
 def reduction_on_cuda(op: str) -> Function:
     """Return the kernel that enqueues a reduction on the current stream."""
-    results, need_elements = results_of(op), op in _WITHOUT_IDENTITY
+    results, need_elements = results_of(op), op in dtypes.WITHOUT_IDENTITY
     names = {dtype: core_name(op, dtype, result) for dtype, result in results.items()}
 
     def reduce(a, axis=None, keepdims=False):
@@ -260,9 +259,8 @@ def array_of(a: torch.Tensor) -> np.ndarray:
     a = a.detach()
     if a.dtype != torch.bfloat16:
         return a.numpy()
-    return (
-        a.view(torch.int16).numpy().view(dtypes.dtype_from_name("bfloat16"))
-    )  # of which PyTorch knows nothing
+    # Tensor.numpy() has no bfloat16.
+    return a.view(torch.int16).numpy().view(dtypes.dtype_from_name("bfloat16"))
 
 
 def tensor_of(result: np.generic | np.ndarray, dtype: torch.dtype) -> torch.Tensor:

@@ -21,8 +21,8 @@ import numpy as np
 from gpureduce import _functions
 from gpureduce._torch import batching, derivatives, gradients, operators, torch
 from gpureduce._torch.groups import in_core_dtype
-from gpureduce._torch.kernels import array_of, axes_of, fake_reduction, tensor_of
-from gpureduce._torch.operators import Gradient, define
+from gpureduce._torch.kernels import BY_NAME, array_of, axes_of, fake_reduction, tensor_of
+from gpureduce._torch.operators import SUMS, Core, Gradient, define
 from gpureduce._torch.scatter import check_tensor
 from gpureduce._torch.statistics import fake_of
 
@@ -117,15 +117,21 @@ def _of(name: str) -> Callable:
 def _masked(name: str) -> Callable:
     """Define an operator."""
     parameters = "Tensor a, Tensor where, int[1]? axis=None, bool keepdims=False"
+    names: tuple[str, ...] = ("a", "where", "axis", "keepdims")
     defaults: tuple[Any, ...] = (None, None, None, False)
     if name in _VARIANCES:
-        parameters, defaults = parameters + ", float correction=1.0", (*defaults, 1.0)
+        parameters, names, defaults = (
+            parameters + ", float correction=1.0",
+            (*names, "correction"),
+            (*defaults, 1.0),
+        )
     return define(
         f"masked_{name}",
         parameters,
         _on_cuda(name),
         _on_host(name),
         _fake(name),
+        Core(name, names, SUMS if name in ("sum", "prod") else BY_NAME),
         batched=batching.of_masked,
         gradient=None if name in ("all", "any") else Gradient(_keep, _of(name), defaults=defaults),
     )
@@ -146,7 +152,7 @@ def selecting(name: str, a: Any, where: Any) -> Callable[..., torch.Tensor]:
             where = where.expand(a.shape)
         except RuntimeError:
             raise ValueError(
-                f"where: expected a shape that broadcasts to that of a, {tuple(a.shape)}, "
+                f"where: expected a shape that broadcasts to the shape of a, {tuple(a.shape)}, "
                 f"got {tuple(where.shape)}"
             ) from None
 

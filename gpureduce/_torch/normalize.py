@@ -6,6 +6,7 @@ exact.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -312,7 +313,8 @@ def row_mean(a: torch.Tensor) -> torch.Tensor:
 
 def over_rows(a: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Return sums over all rows."""
-    return _exact_sum(a.reshape(-1, a.shape[-1]), [0]).to(dtype)
+    rows = math.prod(a.shape[:-1])
+    return _exact_sum(a.reshape(rows, a.shape[-1]), [0]).to(dtype)
 
 
 def rows_gradient(grad: torch.Tensor, x: torch.Tensor, scale: torch.Tensor, centered: bool) -> torch.Tensor:

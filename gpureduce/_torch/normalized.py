@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gpureduce._rules import arguments as rules
@@ -39,7 +40,7 @@ def softmax(a: torch.Tensor, axis: int = -1, *, dim: int | None = None) -> torch
     >>> gpureduce.torch.softmax(torch.tensor([1000.0, 1000.0]))
     tensor([0.5000, 0.5000])
     """
-    return operators.softmax(a, _line(a, axis, dim))
+    return of_line(operators.softmax, a, _line(a, axis, dim))
 
 
 @shortcut("log_softmax", BY_NAME)
@@ -61,7 +62,7 @@ def log_softmax(a: torch.Tensor, axis: int = -1, *, dim: int | None = None) -> t
     >>> gpureduce.torch.log_softmax(torch.tensor([1000.0, 0.0]))
     tensor([    0., -1000.])
     """
-    return operators.log_softmax(a, _line(a, axis, dim))
+    return of_line(operators.log_softmax, a, _line(a, axis, dim))
 
 
 @shortcut("rms_norm", BY_NAME)
@@ -144,6 +145,13 @@ def layer_norm(
     """
     _check(a, weight=weight, bias=bias)
     return operators.layer_norm(a, weight, bias, eps)
+
+
+def of_line(function: Callable[..., Any], a: torch.Tensor, axis: int) -> torch.Tensor:
+    """Return a function of the elements along an axis; a 0-d tensor has axes 0 and -1."""
+    if a.ndim or axis not in (0, -1):
+        return function(a, axis)
+    return function(a.reshape(1), 0).reshape(())
 
 
 def _line(a: Any, axis: Any, dim: Any) -> int:

@@ -91,7 +91,7 @@ def sum(
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
     where : torch.Tensor, optional
-        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to the shape of `a`.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def prod(
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
     where : torch.Tensor, optional
-        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to the shape of `a`.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def mean(
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
     where : torch.Tensor, optional
-        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to the shape of `a`.
 
     Returns
     -------

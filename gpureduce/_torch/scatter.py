@@ -29,6 +29,9 @@ def check_tensor(a: Any, name: str, sharded: bool = False) -> None:
         )
     if a.layout is not torch.strided:
         raise TypeError(f"{name}: expected a dense tensor, got one of layout {a.layout}")
+    if a.is_nested or a.is_quantized:
+        kind = "nested" if a.is_nested else "quantized"
+        raise TypeError(f"{name}: expected a dense tensor, got a {kind} one")
 
 
 def _check_text(value: Any, name: str, known: Sequence[str]) -> None:
@@ -144,7 +147,7 @@ def index_add(
     Notes
     -----
     The sum of the rows of each index is exact and rounded once, in any order of the rows; the multiplication
-    by `alpha` and the addition to `input` round once more each. On a GPU, rows whose index is out of range
+    by `alpha` and the addition to `input` each round once more. On a GPU, rows whose index is out of range
     are ignored.
 
     Examples
@@ -161,8 +164,14 @@ def index_add(
     check_tensor(input, "input")
     dim = _dim_of(input, dim)
     _check_same(input, source, "source", "input")
+    if is_whole(input.dtype) and isinstance(alpha, float):
+        raise TypeError(f"alpha: expected an integer for an input of {input.dtype}, got {alpha}")
     rows = input.shape[dim] if input.ndim else 1
-    _check_index(input, index, rows)
+    is_empty = not _compiling() and input.numel() == 0
+    if is_empty:  # its indices do not matter, as in PyTorch
+        check_integers(input, index, "index", "input")
+    else:
+        _check_index(input, index, rows)
     if input.ndim == 0:
         return index_add(input.reshape(1), 0, index.reshape(-1), source.reshape(-1), alpha=alpha)[0]
     if index.ndim > 1:
@@ -172,6 +181,8 @@ def index_add(
     expected = (*input.shape[:dim], index.shape[0], *input.shape[dim + 1 :])
     if tuple(source.shape) != tuple(expected):
         raise ValueError(f"source: expected shape {tuple(expected)}, got {tuple(source.shape)}")
+    if is_empty:
+        return input.clone()
     sums = operators.group_reduce(source, index, "sum", rows, dim)
     return torch.add(input, sums.to(input.dtype), alpha=alpha)
 
@@ -253,7 +264,7 @@ def scatter_add(input: torch.Tensor, dim: int, index: torch.Tensor, src: torch.T
     -----
     The sum of the elements of each index is exact and rounded once, in any order of the elements; the
     addition to `input` rounds once more. An index of rows, expanded along the other axes, is as fast as
-    `index_add`. On a GPU, elements whose index is out of range are in another row or ignored.
+    `index_add`. On a GPU, elements whose index is out of range are added to another row, or ignored.
 
     Examples
     --------
@@ -290,8 +301,8 @@ def scatter_reduce(
     reduce : str
         ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
     include_self : bool
-        Whether elements of `input` take part in the reductions. If not, those that no index names stay as
-        they are.
+        Whether elements of `input` take part in the reductions. If not, elements of `input` that no index
+        names are unchanged.
 
     Returns
     -------
@@ -435,8 +446,8 @@ def bincount(
     minlength : int
         Smallest number of bins.
     size : int, optional
-        Number of bins, of which `minlength` may not ask for more. Elements that are negative or larger are
-        not counted. Default: as many as the elements need, for which the call waits for the GPU.
+        Number of bins, at least `minlength`. Elements that are negative, or have no bin, are not counted.
+        Default: one more than the largest element, for which the call waits for the GPU.
 
     Returns
     -------
@@ -514,7 +525,7 @@ def deterministic(devices: Sequence[str] = ("cuda",)) -> Iterator[None]:
     Parameters
     ----------
     devices : sequence of str
-        Types of devices whose tensors are meant. PyTorch's own functions are deterministic on CPUs.
+        Types of devices whose tensors gpureduce reduces. PyTorch's own functions are deterministic on CPUs.
 
     Yields
     ------
@@ -523,10 +534,10 @@ def deterministic(devices: Sequence[str] = ("cuda",)) -> Iterator[None]:
     Notes
     -----
     Methods with and without a final underscore, and gradients that call them (of `torch.gather` and
-    `torch.index_select`), are meant, too. Results are the same on every run, as with
+    `torch.index_select`), are routed as well. Results are the same on every run, as with
     `torch.use_deterministic_algorithms`, and for any order of the elements, except for products. Calls that
     gpureduce does not support call PyTorch's operators. Every other operator takes some microseconds longer
-    in the context, which is of its thread, and not of functions that were compiled.
+    in the context. The context applies to its thread, and not to compiled functions.
 
     Examples
     --------

@@ -116,7 +116,7 @@ def all(
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
     where : torch.Tensor, optional
-        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to the shape of `a`.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def any(
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
     where : torch.Tensor, optional
-        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to the shape of `a`.
 
     Returns
     -------

@@ -109,7 +109,7 @@ def _dot(call: Call) -> Iterator[tuple[list[Any], list[Any]]]:
 
 
 def _matmul(call: Call) -> Iterator[tuple[list[Any], list[Any]]]:
-    """Yield placements of a product of matrices or of stacks of them."""
+    """Yield placements of a product of two matrices, or of stacks of matrices."""
     a, b = call.shape("a"), call.shape("b")
     ndim = max(len(a), len(b))
     yield call.placed(ndim - 2, a=len(a) - 2)
@@ -143,7 +143,7 @@ _OTHERS: dict[str, Rule] = {
     "conv2d": _conv2d,
 }
 _operators: dict[str, Any] = {}  # by name
-registered = False  # whether PyTorch knows the strategies
+registered = False  # whether the strategies are registered with PyTorch
 
 
 def rule_of(name: str) -> Rule | None:
@@ -177,7 +177,7 @@ def _register() -> None:
         infos = tensor.DTensor._op_dispatcher.sharding_propagator.op_to_schema_info
         for name, operator in _operators.items():
             register_sharding(operator)(_strategy(name, operator, tensor))
-            # Placements are cached by all arguments; PyTorch knows those that are integers, but no lists.
+            # Placements are cached by all arguments; by itself PyTorch compares integers, but no lists.
             infos[operator] = type(infos[operator])(1, needs_pytree=True)
     except (ImportError, AttributeError, TypeError):  # PyTorch 2.5 has it
         return
@@ -185,7 +185,7 @@ def _register() -> None:
 
 
 def add(name: str, operator: Any) -> None:
-    """Add an operator to those that have strategies, unless it writes to an argument."""
+    """Register an operator that has a strategy, unless it writes to an argument."""
     if not operator._schema.is_mutable:
         _operators[name] = operator
 

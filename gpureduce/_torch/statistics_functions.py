@@ -17,6 +17,7 @@ from gpureduce._torch.kernels import BY_NAME, axes_of
 from gpureduce._torch.masked import selecting
 
 
+@shortcut("var", BY_NAME)
 def var(
     a: torch.Tensor,
     axis: Axis = None,
@@ -43,7 +44,7 @@ def var(
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
     where : torch.Tensor, optional
-        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to the shape of `a`.
 
     Returns
     -------
@@ -51,7 +52,8 @@ def var(
 
     Notes
     -----
-    One pass, accurate for a large mean: see docs/explanation/variance.md. That of integers is float64.
+    One pass, accurate for a large mean: see docs/explanation/variance.md. The
+    variance of integers is float64.
 
     Examples
     --------
@@ -64,6 +66,7 @@ def var(
     return reduced(operator, a, axis, keepdims, dim, keepdim, number(correction, "correction"))
 
 
+@shortcut("std", BY_NAME)
 def std(
     a: torch.Tensor,
     axis: Axis = None,
@@ -90,7 +93,7 @@ def std(
     dim, keepdim
         PyTorch's names of `axis` and `keepdims`.
     where : torch.Tensor, optional
-        Boolean tensor of the elements to reduce, of a shape that broadcasts to that of `a`.
+        Boolean tensor of the elements to reduce, of a shape that broadcasts to the shape of `a`.
 
     Returns
     -------
@@ -111,6 +114,7 @@ def std(
     return reduced(operator, a, axis, keepdims, dim, keepdim, number(correction, "correction"))
 
 
+@shortcut("nanvar", BY_NAME)
 def nanvar(
     a: torch.Tensor,
     axis: Axis = None,
@@ -154,6 +158,7 @@ def nanvar(
     return reduced(reductions["nanvar"], a, axis, keepdims, dim, keepdim, number(correction, "correction"))
 
 
+@shortcut("nanstd", BY_NAME)
 def nanstd(
     a: torch.Tensor,
     axis: Axis = None,
@@ -197,6 +202,7 @@ def nanstd(
     return reduced(reductions["nanstd"], a, axis, keepdims, dim, keepdim, number(correction, "correction"))
 
 
+@shortcut("rootnorm", BY_NAME)
 def norm(
     a: torch.Tensor,
     axis: Axis = None,
@@ -267,7 +273,7 @@ def logsumexp(
 
     Notes
     -----
-    One pass, without overflow. That of integers is float64.
+    One pass, without overflow. The result for integers is float64.
 
     Examples
     --------
@@ -307,7 +313,7 @@ def median(
 
     Notes
     -----
-    NaN if an element is NaN. `torch.median` returns the lower of the two. That of integers is float64.
+    NaN if an element is NaN. `torch.median` returns the lower of the two. The median of integers is float64.
 
     Examples
     --------
@@ -505,8 +511,8 @@ def moments(
     Returns
     -------
     Moments
-        ``count`` is an int; ``mean``, ``var``, ``skewness`` and ``kurtosis``, of which the normal
-        distribution has 0, are tensors.
+        ``count`` is an int; ``mean``, ``var``, ``skewness`` and ``kurtosis`` are tensors. The kurtosis of a
+        normal distribution is 0.
 
     Examples
     --------

@@ -137,3 +137,26 @@ def test_errstate_is_obeyed(name, device):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error")
         getattr(gpureduce, name)(*args, device=device)
+
+
+def test_a_cast_that_overflows(device):
+    """An element may become infinite in the dtype that is asked for: NumPy reports an overflow, too."""
+    a = np.array([[70000, 1, 2]])
+    calls = {
+        "cumsum": lambda m, a: m.cumsum(a, dtype="float16"),
+        "cumulative_prod": lambda m, a: m.cumulative_prod(a, axis=1, dtype="float16"),
+        "matmul": lambda m, a: m.matmul(
+            a, a.T, dtype="float16", **({"casting": "unsafe"} if m is np else {})
+        ),
+        "var": lambda m, a: m.var(a, dtype="float16"),
+        "sum": lambda m, a: m.sum(a, dtype="float16"),
+        "reduceat": lambda m, a: (
+            np.add.reduceat(a[0], [0], dtype="float16") if m is np else m.reduceat(a[0], [0], dtype="float16")
+        ),
+    }
+    with gpureduce.device(device):
+        for name, call in calls.items():
+            for module in (np, gpureduce):
+                assert "over" in told(call, module, a)[0], (name, module)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="overflow encountered in cast"):
+        gpureduce.cumsum(a, dtype="float16", device=device)

@@ -117,6 +117,20 @@ def test_wrong_arguments_are_named(rows):
             check_invariance(fn, rows, **words)
     with pytest.raises(ValueError, match="arrays: expected at least one"):
         check_invariance(fn)
+    for args, words, error, message in [
+        ((3, rows), {}, TypeError, "fn: expected a function, got int"),
+        ((fn, [[1.0]]), {}, TypeError, "arrays: expected arrays, got list"),
+        ((fn, rows), {"axis": 2}, IndexError, "axis 2 is out of bounds"),
+        ((fn, rows), {"reduced": -3}, IndexError, "axis -3 is out of bounds"),
+        ((lambda a: "text", rows), {}, TypeError, "fn: expected numbers as results, got str"),
+        ((lambda a: None, rows), {}, TypeError, "fn: expected numbers as results, got NoneType"),
+    ]:
+        with pytest.raises(error, match=message):
+            check_invariance(*args, **words)
+
+
+def test_results_may_be_numbers_of_python(rows):
+    assert check_invariance(lambda a: float(a.max()), rows, over=["order"], data=["given"]).passed
 
 
 ORDER_FREE = {

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(not REFERENCE.exists(), reason="no docs next to 
 
 def test_the_page_of_the_command_line_is_current():
     assert make_cli.PAGE.read_text("utf-8") == make_cli.page(), "run python -m tests.tools.make_cli"
+    assert "%(" not in make_cli.page(), "argparse alone expands %(default)s: write the value"
 
 
 def test_environment_variables():

@@ -1,20 +1,11 @@
 /* How device/library.c finds the library, and what it says when it cannot. Usage: test_cub_library <fake
  * library>
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#define CHECK_MESSAGE error.message
 #include "device/library.h"
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: %s; message: %s\n", __FILE__, __LINE__, #condition, error.message);      \
-            exit(1);                                                                                         \
-        }                                                                                                    \
-    } while (0)
+#include "testing.h"
 
 static gr_error error;
 static gr_cub_call call;

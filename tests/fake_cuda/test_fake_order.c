@@ -9,16 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "device/cuda/driver.h"
-#include "fake_cuda.h"
+#include "testing.h"
 
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                  \
-            exit(1);                                                                                         \
-        }                                                                                                    \
-    } while (0)
 #define CHECK_OK(call) CHECK((call) == GR_CU_SUCCESS)
 
 enum {
@@ -33,7 +25,6 @@ enum {
 };
 enum { CAPTURED_EVENT = 907, WRONG_THREAD };
 
-static const fake_cuda_controls *fake;
 static gr_cuda_driver cuda;
 static gr_cu_stream blocking, aside, other; /* the last two ignore the legacy stream */
 static gr_cu_event event;
@@ -296,10 +287,7 @@ static void test_graphs(void) {
     CHECK(released == 1 && fake->live().owners == 0);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
+static const test_case cases[] = {
     {"order", test_order},
     {"seeds", test_seeds},
     {"pool", test_pool},
@@ -311,41 +299,8 @@ static const struct {
     {"graphs", test_graphs},
 };
 
-static void *symbol(void *library, const char *name) {
-    void *address = library ? dlsym(library, name) : NULL;
-    if (!address) {
-        fprintf(stderr, "usage: test_fake_order <fake library>: no %s\n", name);
-        exit(2);
-    }
-    return address;
-}
-
 int main(int argc, char **argv) {
-    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
-    void *address = symbol(library, "fake_cuda");
-    const fake_cuda_controls *(*get_controls)(void);
-    memcpy(&get_controls, &address, sizeof address);
-    fake = get_controls();
-#define GR_CUDA_SYMBOL(field, name, parameters)                                                              \
-    address = symbol(library, #name);                                                                        \
-    memcpy(&cuda.field, &address, sizeof address);
-#include "device/cuda/driver.def"
-#undef GR_CUDA_SYMBOL
-    int failed = 0;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        fflush(stdout);
-        const pid_t child = fork();
-        if (child == 0) {
-            alarm(60);
-            start();
-            cases[i].run();
-            exit(0);
-        }
-        int how = 0;
-        const bool ok = waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 0;
-        printf("%s fake_%s\n", ok ? "ok  " : "FAIL", cases[i].name);
-        failed += !ok;
-    }
-    dlclose(library);
-    return failed;
+    find_driver_functions(open_fake_driver(argc, argv), &cuda);
+    before_each = start;
+    return run_cases("fake_", cases, sizeof cases / sizeof *cases, NULL);
 }

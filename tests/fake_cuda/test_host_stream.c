@@ -15,20 +15,11 @@
 
 #include "device/device.h"
 #include "executor/copy_pool.h"
-#include "fake_cuda.h"
 #include "reduce/reduce.h"
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                  \
-            exit(1);                                                                                         \
-        }                                                                                                    \
-    } while (0)
+#include "testing.h"
 
 enum { CHUNK = 32768, N = 10 * CHUNK / 4 + 77, SMALL = 1234 };
 
-static const fake_cuda_controls *fake;
 static char folder[] = "/tmp/fake_kernels.XXXXXX";
 
 gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {
@@ -211,19 +202,15 @@ static void run_with_few_threads(void) {
 
 /* ---- every driver call fails once ---- */
 
-static const char *const symbols[] = {
-#define GR_CUDA_SYMBOL(field, symbol, parameters) #symbol,
-#include "device/cuda/driver.def"
-#undef GR_CUDA_SYMBOL
-};
-enum { SYMBOLS = sizeof symbols / sizeof symbols[0] };
-
 static bool is_release(const char *symbol) {
     return strstr(symbol, "Free") || strstr(symbol, "Destroy") || strstr(symbol, "Unload") ||
            strstr(symbol, "Release");
 }
 
-static void fail_one(const char *symbol, long nth) {
+static const char *symbol; /* that fails, at its nth call */
+static long nth;
+
+static void fail_one(void) {
     session s = {0};
     gr_error error = {.status = GR_OK};
     const int64_t few = fill(data, SMALL), all = fill(data, N);
@@ -249,21 +236,6 @@ static void fail_one(const char *symbol, long nth) {
     check_nothing_left(waits ? 2 : is_release(symbol) || strncmp(symbol, "cuCtx", 5) == 0 ? 1 : 0);
 }
 
-static bool passes(void (*run)(void), const char *symbol, long nth) {
-    fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(60);
-        if (run)
-            run();
-        else
-            fail_one(symbol, nth);
-        exit(0);
-    }
-    int how = 0;
-    return child > 0 && waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 0;
-}
-
 static long *totals;
 
 static void count_calls(void) {
@@ -278,60 +250,38 @@ static void count_calls(void) {
 
 /* Which call fails after the nth: each of the first dozen, then every so-manieth, and the last. Those of one
    symbol are alike then, a chunk's like the one's before; with EVERY_FAULT=1 all of them fail. */
-static long after(long nth, long total) {
+static long after(long call, long total) {
     const bool all = getenv("EVERY_FAULT") && strcmp(getenv("EVERY_FAULT"), "1") == 0;
-    const long next = nth + 1 + (all || nth < 12 ? 0 : nth / 8);
-    return nth < total && next > total ? total : next;
+    const long next = call + 1 + (all || call < 12 ? 0 : call / 8);
+    return call < total && next > total ? total : next;
 }
 
 static bool every_call_fails(void) {
     long injected = 0;
     totals = mmap(NULL, sizeof(long[SYMBOLS]), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(totals != MAP_FAILED);
-    bool ok = passes(count_calls, NULL, 0);
+    bool ok = passes(count_calls, 60);
     for (int i = 0; i < SYMBOLS; i++)
-        for (long nth = 1; ok && nth <= totals[i]; nth = after(nth, totals[i]), injected++)
-            if (!passes(NULL, symbols[i], nth)) {
-                fprintf(stderr, "with call %ld of %s failing\n", nth, symbols[i]);
+        for (symbol = symbols[i], nth = 1; ok && nth <= totals[i]; nth = after(nth, totals[i]), injected++)
+            if (!passes(fail_one, 60)) {
+                fprintf(stderr, "with call %ld of %s failing\n", nth, symbol);
                 ok = false;
             }
     printf("     %ld failures injected\n", injected);
     return ok && injected > 100;
 }
 
-static void write_kernels(const char *name) {
-    static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba, 1, 2, 3, 4};
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "wb");
-    CHECK(file && fwrite(fatbin, 1, sizeof fatbin, file) == sizeof fatbin && fclose(file) == 0);
-}
-
 int main(int argc, char **argv) {
-    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
-    void *address = library ? dlsym(library, "fake_cuda") : NULL;
-    if (!address) {
-        fprintf(stderr, "usage: test_host_stream <fake library>\n");
-        return 2;
-    }
-    const fake_cuda_controls *(*get_controls)(void);
-    memcpy(&get_controls, &address, sizeof address);
-    fake = get_controls();
-    setenv("GPUREDUCE_LIBCUDA", argv[1], 1);
+    static const test_case cases[] = {{"host_stream", run_well},
+                                      {"host_stream_with_few_threads", run_with_few_threads}};
+    open_fake_driver(argc, argv);
     setenv("GPUREDUCE_CHUNK_BYTES", "32768", 1);
     CHECK(mkdtemp(folder));
-    write_kernels("flat_sum.fatbin");
-
-    const bool well = passes(run_well, NULL, 0);
-    printf("%s host_stream\n", well ? "ok  " : "FAIL");
-    const bool few = passes(run_with_few_threads, NULL, 0);
-    printf("%s host_stream_with_few_threads\n", few ? "ok  " : "FAIL");
+    write_fatbin(folder, "flat_sum.fatbin");
+    const int failed = run_cases("", cases, sizeof cases / sizeof *cases, NULL);
     const bool failing = every_call_fails();
     printf("%s host_stream_every_call_fails\n", failing ? "ok  " : "FAIL");
-    char path[256];
-    snprintf(path, sizeof path, "%s/flat_sum.fatbin", folder);
-    remove(path);
+    remove_fatbin(folder, "flat_sum.fatbin");
     remove(folder);
-    dlclose(library);
-    return !well || !few || !failing;
+    return failed || !failing;
 }

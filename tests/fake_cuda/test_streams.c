@@ -9,18 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "device/cuda/driver.h"
 #include "device/device.h"
-#include "fake_cuda.h"
 #include "reduce/reduce.h"
+#define CHECK_MESSAGE error.message
+#include "testing.h"
 
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: %s; %s\n", __FILE__, __LINE__, #condition, error.message);               \
-            exit(1);                                                                                         \
-        }                                                                                                    \
-    } while (0)
 #define CHECK_OK(call) CHECK((call) == 0)
 
 gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {
@@ -31,7 +24,6 @@ gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {
 enum { ROWS = 24, COLUMNS = 40, N = ROWS * COLUMNS, KINDS = 4, MOST_RESULTS = COLUMNS, ORDERS = 6 };
 
 static _Thread_local gr_error error;
-static const fake_cuda_controls *fake;
 static gr_cuda_driver cuda;
 static char folder[] = "/tmp/fake_streams.XXXXXX";
 static gr_registry registry;
@@ -405,12 +397,7 @@ static void test_threads(void) {
 
 /* ---- every call of the driver by the core fails once ---- */
 
-static const char *const symbols[] = {
-#define GR_CUDA_SYMBOL(field, name, parameters) #name,
-#include "device/cuda/driver.def"
-#undef GR_CUDA_SYMBOL
-};
-enum { SYMBOLS = sizeof symbols / sizeof symbols[0], MOST_CORE_CALLS = 32 };
+enum { MOST_CORE_CALLS = 32 };
 
 /* By number of the core's calls: how often each function had been called before. The last entry is at the
  * end. */
@@ -496,7 +483,6 @@ static void record_calls(void) {
     CHECK(everything(&a) == 0);
 }
 
-static void run(void (*test)(void));
 static const char *failing;
 static long failing_nth;
 
@@ -504,22 +490,11 @@ static void fail_the_one(void) {
     fail_one(failing, failing_nth);
 }
 
-static bool passes(void (*test)(void)) {
-    fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(120);
-        run(test);
-    }
-    int how = 0;
-    return waitpid(child, &how, 0) == child && WIFEXITED(how) && WEXITSTATUS(how) == 0;
-}
-
 static bool every_call_fails(void) {
     record *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(all != MAP_FAILED);
     recorded = all;
-    bool ok = passes(record_calls);
+    bool ok = passes(record_calls, 120);
     recorded = NULL;
     long injected = 0;
     for (int core_call = 0; core_call < all->count; core_call++) {
@@ -529,7 +504,7 @@ static bool every_call_fails(void) {
             failing = symbols[i];
             failing_nth = all->before[core_call][i] + 1;
             for (; ok && failing_nth <= all->after[core_call][i]; failing_nth++, injected++)
-                if (!passes(fail_the_one)) {
+                if (!passes(fail_the_one, 120)) {
                     fprintf(stderr, "with call %ld of %s failing\n", failing_nth, failing);
                     ok = false;
                 }
@@ -540,10 +515,7 @@ static bool every_call_fails(void) {
     return ok && injected > 100;
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} cases[] = {
+static const test_case cases[] = {
     {"nothing_waits", test_nothing_waits},
     {"blocks", test_blocks},
     {"orders_between_streams", test_orders_between_streams},
@@ -554,65 +526,29 @@ static const struct {
     {"threads", test_threads},
 };
 
-static void run(void (*test)(void)) {
+static void open_registry(void) {
     CHECK(gr_registry_open(&registry, folder, &error) == GR_OK);
     CHECK(gr_registry_device(&registry, GR_DEVICE_CUDA, 0, &device, &error) == GR_OK);
     enter();
-    test();
+}
+
+static void close_registry(void) {
     gr_registry_close(&registry);
-    exit(0);
-}
-
-static void write_kernels(const char *name) {
-    static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba, 1, 2, 3, 4};
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "wb");
-    CHECK(file && fwrite(fatbin, 1, sizeof fatbin, file) == sizeof fatbin && fclose(file) == 0);
-}
-
-static void remove_kernels(const char *name) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    remove(path);
-}
-
-static void *symbol(void *library, const char *name) {
-    void *address = library ? dlsym(library, name) : NULL;
-    if (!address) {
-        fprintf(stderr, "usage: test_streams <fake library>: no %s\n", name);
-        exit(2);
-    }
-    return address;
 }
 
 int main(int argc, char **argv) {
-    void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
-    void *address = symbol(library, "fake_cuda");
-    const fake_cuda_controls *(*get_controls)(void);
-    memcpy(&get_controls, &address, sizeof address);
-    fake = get_controls();
-#define GR_CUDA_SYMBOL(field, name, parameters)                                                              \
-    address = symbol(library, #name);                                                                        \
-    memcpy(&cuda.field, &address, sizeof address);
-#include "device/cuda/driver.def"
-#undef GR_CUDA_SYMBOL
-    setenv("GPUREDUCE_LIBCUDA", argv[1], 1);
+    find_driver_functions(open_fake_driver(argc, argv), &cuda);
     CHECK(mkdtemp(folder));
-    write_kernels("flat_sum.fatbin");
-    write_kernels("general_sum.fatbin");
-    int failed = 0;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const bool ok = passes(cases[i].run);
-        printf("%s streams_%s\n", ok ? "ok  " : "FAIL", cases[i].name);
-        failed += !ok;
-    }
+    write_fatbin(folder, "flat_sum.fatbin");
+    write_fatbin(folder, "general_sum.fatbin");
+    before_each = open_registry;
+    after_each = close_registry;
+    int failed = run_cases("streams_", cases, sizeof cases / sizeof *cases, NULL);
     const bool failing_well = every_call_fails();
     printf("%s streams_every_call_fails\n", failing_well ? "ok  " : "FAIL");
     failed += !failing_well;
-    remove_kernels("flat_sum.fatbin");
-    remove_kernels("general_sum.fatbin");
+    remove_fatbin(folder, "flat_sum.fatbin");
+    remove_fatbin(folder, "general_sum.fatbin");
     remove(folder);
-    dlclose(library);
     return failed;
 }

@@ -105,6 +105,23 @@ def test_integers_of_64_bits():
     assert ops.mean(x).dtype == jnp.float64
 
 
+@pytest.mark.parametrize("bits", [False, True])
+def test_dtypes_of_means_of_integers(bits):
+    """New versions of JAX have float32 for short integers, also with x64."""
+    jax.config.update("jax_enable_x64", bits)
+    for dtype in ("int16", "int64") if bits else ("int8",):
+        x = jnp.arange(6).astype(dtype)
+        for name in ("mean", "median"):
+            want, got = getattr(jnp, name)(x), getattr(ops, name)(x)
+            assert got.dtype == want.dtype and abs(got - want) < 1e-6, (name, dtype)
+
+
+def test_no_results():
+    for name in ("mean", "logsumexp", "median"):
+        assert getattr(ops, name)(jnp.zeros((0, 3, 0)), axis=2, keepdims=True).shape == (0, 3, 1)
+    assert ops.quantile(jnp.zeros((0, 0)), [0.2, 0.5], axis=0).shape == (2, 0)
+
+
 def test_exact_sums_do_not_depend_on_the_order():
     x = elements((4000,))
     moved = x[np.random.default_rng(2).permutation(4000)]

@@ -13,7 +13,7 @@ from gpureduce._torch import catalogue, direct, statistics  # noqa: E402
 pytestmark = [
     pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning"),
     pytest.mark.filterwarnings("error:There is a performance drop:UserWarning"),  # of vmap without a rule
-    pytest.mark.filterwarnings("ignore:.torch.jit.script.:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:.torch.jit.(script|trace).:FutureWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
     pytest.mark.filterwarnings("ignore:Degrees of freedom:RuntimeWarning"),
 ]
@@ -276,8 +276,14 @@ def test_a_compiled_function(place):
 # What is refused, and what needs no kernel
 
 
-def test_jagged_tensors_are_refused(place):
-    jagged = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors", "ignore:.*quantize")
+def test_tensors_that_are_not_dense_are_refused(place):
+    parts = [torch.ones(2, 3), torch.ones(4, 3)]
+    refused = {
+        "one of layout torch.jagged": torch.nested.nested_tensor(parts, layout=torch.jagged),
+        "a nested one": torch.nested.nested_tensor(parts),
+        "a quantized one": torch.quantize_per_tensor(torch.ones(2, 3), 0.1, 0, torch.quint8),
+    }
     calls = {name: () for name in public.__all__ if name not in ("Cumulative", "Histogram", "Sorted")}
     calls |= {
         **dict.fromkeys(("quantile", "nanquantile"), (0.5,)),
@@ -294,8 +300,12 @@ def test_jagged_tensors_are_refused(place):
     for name in ("batch_invariant", "clip_grad_norm_", "deterministic"):
         del calls[name]
     for name, others in calls.items():
-        with pytest.raises(TypeError, match=r"^\w+: expected a dense tensor, got one of layout torch.jagged"):
-            getattr(public, name)(jagged, *others)
+        for text, tensor in refused.items():
+            with pytest.raises(TypeError, match=rf"^\w+: expected a dense tensor, got {text}"):
+                getattr(public, name)(tensor, *others)
+    for parameters in (3, [1.0], None):
+        with pytest.raises(TypeError, match="parameters: expected a tensor"):
+            public.clip_grad_norm_(parameters, 1.0)
 
 
 def test_distributed_tensors_without_a_strategy_are_refused(place):
@@ -326,6 +336,18 @@ def test_torchscript_calls_the_operators(place):
 
     a = torch.ones(3, 4, device=place)
     assert torch.equal(torch.jit.script(summed)(a), a.sum(0))
+    with pytest.raises(torch.jit.frontend.NotSupportedError, match="keyword-only"):
+        torch.jit.script(public.sum)
+
+
+def test_traces_keep_the_operators(place):
+    def statistics(a):
+        return public.var(a, 0) + public.max(a, 0)
+
+    a = elements((3, 4)).to(place)
+    traced = torch.jit.trace(statistics, (a,))
+    assert all(f"gpureduce::{name}" in str(traced.graph) for name in ("var", "max"))
+    assert torch.equal(traced(2 * a), statistics(2 * a))
 
 
 # The public functions

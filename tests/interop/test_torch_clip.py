@@ -174,6 +174,18 @@ def test_conjugate_and_negative_views(place):
     )
     lazy = torch._neg_view(torch.ones(5, device=place))
     assert torch.from_dlpack(multi.sums([lazy])).item() == -5
+    assert torch.from_dlpack(multi.sums([torch.ones(2, device=place), lazy, -lazy])).tolist() == [2, -5, 5]
+    assert torch.from_dlpack(multi.fingerprint([plain, z.conj()])).item() == (
+        torch.from_dlpack(multi.fingerprint([plain, plain])).item()
+    )
+
+
+def test_lists_again_after_tensors_have_other_memory(place):
+    tensors = [torch.full((4,), float(k), device=place) for k in range(1, 4)]
+    assert torch.from_dlpack(multi.sums(tensors)).tolist() == [4, 8, 12]
+    tensors[1].data = torch.full((8,), 5, dtype=torch.float64, device=place)[::2]
+    torch.utils.swap_tensors(tensors[0], tensors[2])
+    assert torch.from_dlpack(multi.sums(tensors)).tolist() == [12, 20, 4]
 
 
 def test_mixed_places_are_refused(place):

@@ -70,6 +70,77 @@ def test_statistics_and_scans(name):
         assert torch.autograd.gradcheck(lambda a: function(a, 1), r)
 
 
+@pytest.mark.parametrize("name", ["sum", "max", "nanmean", "any", "cumsum", "softmax", "sort", "topk"])
+def test_names_of_pytorch(name):
+    x, function = elements(torch.float64), getattr(gpureduce.torch, name)
+    first = (3,) if name == "topk" else ()
+    more = ({}, {"keepdim": True}) if name in ("sum", "max", "nanmean", "any") else ({},)
+    for options in more:
+        kept = {"keepdims": True} if options else {}
+        found = []
+        for named in ({"dim": 1, **options}, {"axis": 1, **kept}):
+            r = x.clone().requires_grad_(name != "any")
+            result = function(r, *first, **named)
+            result = result[0] if isinstance(result, tuple) else result
+            found.append((function(x, *first, **named), result))
+            if result.requires_grad:
+                result.square().sum().backward()
+                found[-1] = (*found[-1], r.grad)
+        for got, want in zip(*found, strict=True):
+            pairs = zip(got, want, strict=True) if isinstance(got, tuple) else ((got, want),)
+            assert all(torch.equal(*pair) for pair in pairs)
+    with pytest.raises(TypeError, match=r"^dim: .* only one"):
+        function(x, *first, axis=1, dim=1)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "any", "all"])
+def test_masks(name):
+    function, operator = getattr(gpureduce.torch, name), getattr(ops, f"masked_{name}")
+    for dtype in (torch.float32, torch.float64, torch.int32, torch.uint8):
+        x = elements(dtype)
+        for a, where in ((x, x > 0), (x[:, ::2], x[:, ::2] > 1), (x, x[:, :1] > 0), (x, x > 1e9)):
+            mask = where.expand(a.shape)
+            for axis, keepdims in AXES:
+                got, want = (
+                    function(a, axis, keepdims=keepdims, where=where),
+                    operator(a, mask, axis, keepdims),
+                )
+                assert got.dtype == want.dtype and got.shape == want.shape and got.stride() == want.stride()
+                torch.testing.assert_close(got, want, rtol=0, atol=0, equal_nan=True)
+    r, where = elements(torch.float64, (3, 4)).requires_grad_(), elements(torch.float64, (3, 4)) > -1
+    if function(r, 1, where=where).requires_grad:
+        assert torch.autograd.gradcheck(lambda a: function(a, 1, where=where), r)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_corrections(name):
+    function, operator = getattr(gpureduce.torch, name), getattr(ops, name)
+    for dtype in (torch.float32, torch.bfloat16, torch.int32):
+        x = elements(dtype)
+        assert torch.equal(function(x, 1), operator(x, 1, False, 1.0))
+        for correction in (0, 1, 2.5, 0.0):
+            assert torch.equal(
+                function(x, 1, correction=correction), operator(x, 1, False, float(correction))
+            )
+        assert function(x[:1], 0).isnan().all()
+    r = elements(torch.float64, (3, 5)).requires_grad_()
+    assert torch.autograd.gradcheck(lambda a: function(a, 1, correction=2), r)
+    with pytest.raises(TypeError, match=r"^correction:"):
+        function(x, 1, correction=None)
+
+
+def test_masks_that_the_core_does_not_take():
+    x = elements(torch.float32)
+    for where in (True, np.ones(x.shape, bool), gpureduce.to_device(np.ones(x.shape, bool))):
+        with pytest.raises(TypeError, match=r"^where:"):
+            gpureduce.torch.sum(x, where=where)
+    with pytest.raises(TypeError, match=r"^exact:"):
+        gpureduce.torch.mean(x, exact=True, where=x > 0)
+    with pytest.raises(TypeError, match=r"^where:"):
+        gpureduce.torch.sum(x, where=(x > 0).cpu())
+    assert torch.equal(gpureduce.torch.sum(x, where=None), gpureduce.torch.sum(x))
+
+
 def test_the_core_takes_plain_calls_and_no_others():
     x = elements(torch.float32)
     if direct._guards is None:
@@ -118,6 +189,9 @@ RECORDED = {
     "nansum": (0,),
     "fmax": (1,),
     "median": (1,),
+    "norm": (1,),
+    "var": (1,),
+    "nanstd": (0, True),
     "softmax": (0,),
     "log_softmax": (),
     "cumsum": (1,),

@@ -218,6 +218,7 @@ def test_errors_name_the_argument(place):
         (TypeError, "size", lambda: ops.bincount(index, size=2.5)),
         (ValueError, "weights", lambda: ops.bincount(index, a)),
         (TypeError, "devices", lambda: ops.deterministic("cuda").__enter__()),
+        (TypeError, "alpha", lambda: ops.index_add(a.int(), 0, index, src.int(), alpha=0.5)),
     ]  # fmt: skip
     if place == "cpu":  # the values of others are not looked at
         calls += [
@@ -381,6 +382,10 @@ def test_pytorchs_calls_in_the_context(place):
             assert a.grad.tolist() == [1, 2]
         quiet = torch.zeros(2, dtype=torch.bool, device=place)
         assert quiet.index_add_(0, index, large > 0).tolist() == [True, True]
+        whole = torch.zeros(2, dtype=torch.int16, device=place)  # which PyTorch adds alone, times 0
+        assert whole.index_add_(0, index, large.to(torch.int16), alpha=0.5).tolist() == [0, 0]
+        none = torch.zeros(0, 3, device=place)  # whose indices PyTorch does not look at
+        assert none.index_add_(0, index[:1], large[:3].view(1, 3)).shape == (0, 3)
     if place == "cpu":  # PyTorch adds in order, in float32
         assert torch.zeros(2).index_add_(0, index, large).tolist() == [0, 0]
         with ops.deterministic():  # which are those of GPUs alone

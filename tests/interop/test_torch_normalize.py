@@ -169,6 +169,18 @@ def test_residual(compiled, place, full):
         ops.rms_norm(a.detach(), residual=residual.double())
 
 
+def test_a_number_is_a_line(place):
+    """As in PyTorch, a 0-d tensor has axes 0 and -1."""
+    a = torch.tensor(3.0, device=place, requires_grad=True)
+    for name in ("softmax", "log_softmax"):
+        for axis in (0, -1):
+            want, got = getattr(torch, name)(a, axis), getattr(ops, name)(a, axis)
+            assert got.shape == () and got.item() == want.item()
+            assert torch.autograd.grad(got, a)[0].item() == 0
+        with pytest.raises(ValueError, match="out of bounds"):
+            getattr(ops, name)(a, 1)
+
+
 def test_refused(place):
     a = torch.ones(2, 3, device=place)
     for call, error, message in (
@@ -198,11 +210,16 @@ def routed_calls(place, dtype=torch.float32):
         "sum": lambda a: a.sum(-1),
         "sum of all": lambda a: a.sum(),
         "sum of integers": lambda a: (a * 8).int().sum(0, keepdim=True),
+        "sum in the dtype of the call": lambda a: (a * 8).int().sum(0, dtype=torch.int16),
         "mean": lambda a: a.mean((0, 1), keepdim=True),
         "var": lambda a: a.var(-1),
         "var of all": lambda a: a.var(correction=0, keepdim=True),
         "std": lambda a: torch.std(a, 1),
         "var_mean": lambda a: torch.stack(torch.var_mean(a, 1)),
+        "var of complex numbers": lambda a: torch.complex(a, a.flip(0)).var(1),
+        "var_mean of complex numbers": lambda a: torch.view_as_real(
+            sum(torch.var_mean(torch.complex(a, a.flip(0)), 1))
+        ),
         "mm": lambda a: a @ b,
         "bmm": lambda a: torch.bmm(a[None], b[None]),
         "addmm": lambda a: torch.addmm(b[0], a, b, beta=0.5, alpha=2),
@@ -210,9 +227,13 @@ def routed_calls(place, dtype=torch.float32):
         "linear": lambda a: F.linear(a, b.T, b[0]),
         "softmax": lambda a: torch.softmax(a, -1),
         "softmax of columns": lambda a: torch.softmax(a, 0),
+        "softmax of a number": lambda a: torch.softmax(a[0, 0], 0) * a[0, 0],
         "log_softmax": lambda a: torch.log_softmax(a, -1),
+        "log_softmax of a number": lambda a: torch.log_softmax(a[0, 0], -1) + a[0, 0],
         "layer_norm": lambda a: F.layer_norm(a, (40,), w, w),
         "layer_norm of axes": lambda a: F.layer_norm(a.view(2, 3, 8, 5), (8, 5), w.view(8, 5)),
+        "layer_norm of no columns": lambda a: F.layer_norm(a[:, :0], (0,), w[:0], w[:0]),
+        "layer_norm of no rows": lambda a: F.layer_norm(a[:0], (40,), w, w),
         "rms_norm": lambda a: F.rms_norm(a, (40,), w) if hasattr(F, "rms_norm") else a,
         "cross entropy": lambda a: F.cross_entropy(a, torch.arange(len(a), device=a.device)),
     }

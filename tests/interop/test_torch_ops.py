@@ -1,5 +1,7 @@
 """PyTorch's own operators: what `gpureduce.torch` gives, its gradients, and that torch.compile takes it."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -113,6 +115,15 @@ def test_results_have_the_bits_of_the_functions(op, place):
         wanted = getattr(gpureduce, op)(a, axis)
         wanted = wanted.numpy() if isinstance(wanted, gpureduce.DeviceArray) else wanted
         np.testing.assert_array_equal(getattr(ops, op)(a, axis).cpu(), wanted)
+
+
+def test_cpu_tensors_have_our_bits_and_not_pytorchs():
+    a = torch.tensor([1e8, 1.0, -1e8, float("nan")])
+    for scope in (contextlib.nullcontext(), gpureduce.device("sim")):
+        with scope:
+            assert ops.sum(a[:3]) == 1 != torch.sum(a[:3])
+            assert ops.mean(a[:3], exact=True) == torch.tensor(1 / 3)
+            assert ops.nansum(a) == 1 and ops.sum(a, where=~a.isnan()) == 1
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex64])

@@ -6,6 +6,7 @@ import pytest
 torch = pytest.importorskip("torch", minversion="2.4")
 
 import gpureduce  # noqa: E402
+from gpureduce import _core  # noqa: E402
 from tests.support.public_functions import FUNCTIONS, arguments, subjects_on  # noqa: E402
 
 pytestmark = [
@@ -248,3 +249,58 @@ def test_a_stream_of_another_device_is_named(device, place):
                 with pytest.raises(gpureduce.DeviceError, match=f"belongs to cuda:{other}, but .* {device}"):
                     gpureduce.sum(array, stream=given, device=f"cuda:{place.index}", **options)
     assert gpureduce.sum(a) == 12
+
+
+# What the core reads of a tensor without a call of Python
+
+
+@pytest.fixture
+def view():
+    """The core's description: (address, elements, dtype, CUDA device or -1, lazy sign), or None."""
+    if _core.torch_view(torch.zeros(1)) is None:
+        pytest.skip("this PyTorch has no C functions that describe tensors, or keeps them elsewhere")
+    return _core.torch_view
+
+
+def test_descriptions_are_those_of_pytorch(view, place):
+    index = -1 if place == "cpu" else place.index
+    for dtype, name in (
+        (torch.float32, "float32"),
+        (torch.bfloat16, "bfloat16"),
+        (torch.complex64, "complex64"),
+    ):
+        tensor = torch.zeros(3, 5, dtype=dtype, device=place)
+        for a in (tensor, tensor[1:], torch.nn.Parameter(tensor), tensor[:0], tensor[0, 0], tensor.detach()):
+            assert view(a) == (a.data_ptr(), a.numel(), name, index, 0)
+    z = torch.zeros(4, dtype=torch.complex64, device=place)
+    assert [view(a)[-1] for a in (z, z.conj(), torch._neg_view(z.real.clone()))] == [0, 1, 1]
+
+
+def test_descriptions_follow_the_tensor(view, place):
+    a, b = torch.zeros(3, device=place), torch.ones(4, dtype=torch.int16, device=place)
+    kept = view(a), view(b)
+    torch.utils.swap_tensors(a, b)
+    assert (view(b), view(a)) == kept
+    b.data = torch.zeros(9, dtype=torch.float64, device=place)
+    assert view(b)[:3] == (b.data_ptr(), 9, "float64")
+    b.data = b.data.view(3, 3).t()
+    assert view(b) is None
+
+
+def test_what_is_more_than_its_memory_has_no_description(view, capfd):
+    freed = torch.zeros(5)
+    freed.untyped_storage().resize_(0)
+    others = (
+        torch.zeros(3).to_sparse(),
+        torch.zeros(2, device="meta"),
+        torch.zeros(4, 4).t(),
+        freed,
+        np.zeros(3),
+        5,
+    )
+    assert [view(a) for a in others] == [None] * len(others)
+    assert torch.func.vmap(lambda a: a if view(a) is None else a * torch.nan)(torch.ones(2)).tolist() == [
+        1,
+        1,
+    ]
+    assert capfd.readouterr().err == ""

@@ -334,6 +334,21 @@ def test_an_array_list_gives_the_results_of_the_list(device):
         multi.sums(multi.ArrayList([mixed[0], gpureduce.to_device(np.arange(3), device)]))
 
 
+def test_dtype_of_a_list(device):
+    """float64 decides, also among others; else several dtypes have results of float32."""
+    for names, wanted in (
+        (("float64",), "float64"),
+        (("float16", "float16"), "float16"),
+        (("float16", "float32"), "float32"),
+        (("float32", "float64", "float16"), "float64"),
+        (("int8", "float64"), "float64"),
+    ):
+        arrays = tuple(gpureduce.to_device(np.ones(2, name), device) for name in names)
+        assert _core.multi_dtype(_core.multi_list(arrays, False)) == wanted
+    with pytest.raises(ValueError):
+        _core.multi_dtype(object())
+
+
 def test_an_array_list_keeps_its_arrays(device):
     known = multi.ArrayList([gpureduce.to_device(np.full(1000, 2.0), device) for _ in range(3)])
     others = [gpureduce.to_device(np.full(1000, 5.0), device) for _ in range(3)]

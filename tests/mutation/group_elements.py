@@ -7,6 +7,7 @@ WEIGHTS = "cuda_kernels/groups/auto/group_weights.cu"
 STATES = "cuda_kernels/groups/auto/group_states.cu"
 SQUARES, SUMS = "gpureduce/_segments/group_squares.py", "gpureduce/_segments/exact_groups.py"
 QUANTILE = "cuda_kernels/groups/auto/group_quantile.cu"
+ROWS, NANS = "gpureduce/_segments/masked.py", "gpureduce/_segments/skip_nan.py"
 
 
 def tests_of(name, words):
@@ -18,8 +19,57 @@ WEIGHTED = tests_of("segments/test_weighted", "results or order or special")
 OF_STATES = tests_of("states/test_group_states", "exact or special or every")
 OF_SQUARES = tests_of("states/test_group_states", "squares")
 QUANTILES = tests_of("segments/test_group_quantiles", "results or special or exact")
+WITHOUT_NANS = tests_of("segments/test_segment_nan_masks", "results or alone")
 
 MUTANTS = (
+    Mutant(
+        "a position is not a row of its line",
+        ROWS,
+        "_rows_of",
+        "// columns % rows",
+        "// columns",
+        MASKED,
+    ),
+    Mutant(
+        "rows of results on a device are those of one line",
+        ROWS,
+        "_rows_of",
+        ", lines)",
+        ", 1)",
+        WITHOUT_NANS,
+    ),
+    Mutant(
+        "the row of no position is the last",
+        ROWS,
+        "_rows_of",
+        "np.append(-1",
+        "np.append(rows - 1",
+        WITHOUT_NANS,
+    ),
+    Mutant(
+        "NaNs that are skipped are chosen whatever the mask",
+        NANS,
+        "mask_of_numbers",
+        "numbers & chosen.handle",
+        "numbers",
+        WITHOUT_NANS,
+    ),
+    Mutant(
+        "the mask of numbers on a device ignores the other mask",
+        NANS,
+        "_on_device",
+        "_BOOL, chosen",
+        "_BOOL",
+        WITHOUT_NANS,
+    ),
+    Mutant(
+        "a group without elements is one of NaNs alone",
+        NANS,
+        "reduce_positions",
+        "(rows < 0) & (first >= 0)",
+        "rows < 0",
+        WITHOUT_NANS,
+    ),
     Mutant(
         "a row before the first segment is in it",
         MASK,
@@ -98,6 +148,14 @@ MUTANTS = (
         "p.q * double(count - 1)",
         "p.q * double(count)",
         QUANTILES,
+    ),
+    Mutant(
+        "a label that is no group is one of the next line",
+        SUMS,
+        "_sums_under_mask",
+        "(numbers >= 0) & (numbers < groups)",
+        "numbers >= 0",
+        tests_of("segments/test_exact_variances", "masks"),
     ),
     Mutant(
         "a square has no rounding error",

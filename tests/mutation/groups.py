@@ -12,7 +12,7 @@ def segments(words):
 
 
 def kernels(words):
-    return ("tests/reductions/test_reduction_kernel.py", "-k", words)
+    return ("tests/reductions/test_reduction_outputs.py", "-k", words)
 
 
 MUTANTS = (

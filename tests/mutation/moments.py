@@ -3,6 +3,8 @@
 from mutants import INCLUDE, Mutant
 
 VARIANCE, POWERS = INCLUDE + "reduce/ops/variance.cuh", INCLUDE + "reduce/ops/moments.cuh"
+VARIANCE_SUMS = INCLUDE + "reduce/ops/variance_sums.cuh"
+VARIANCE_COMPLEX = INCLUDE + "reduce/ops/variance_complex.cuh"
 PYTHON = "gpureduce/_reduce/"
 
 
@@ -23,7 +25,7 @@ MUTANTS = (
     ),
     Mutant(
         "merged variances forget how far apart the means are",
-        VARIANCE,
+        VARIANCE_SUMS,
         "merge_plain",
         "(a.squares + b.squares) + more};",
         "a.squares + b.squares};",
@@ -31,7 +33,7 @@ MUTANTS = (
     ),
     Mutant(
         "merged about another point, the sums stay where they were",
-        VARIANCE,
+        VARIANCE_SUMS,
         "merge_plain",
         "const T sum_a = a.sum + from_a, sum_b = b.sum + from_b;",
         "const T sum_a = a.sum + b.sum, sum_b = sum_a;",
@@ -87,7 +89,7 @@ MUTANTS = (
     ),
     Mutant(
         "squares beyond a double are not scaled",
-        VARIANCE,
+        VARIANCE_SUMS,
         "merge",
         "if (both.marks >= GR_VAR_SHRUNK || !is_medium(both.squares))",
         "if (both.marks >= GR_VAR_SHRUNK)",
@@ -103,7 +105,7 @@ MUTANTS = (
     ),
     Mutant(
         "only one half of complex numbers varies",
-        VARIANCE,
+        VARIANCE_COMPLEX,
         "VectorVarOfComplex",
         "fma(apart[i].re, apart[i].re, apart[i].im * apart[i].im)",
         "apart[i].re * apart[i].re",
@@ -151,7 +153,7 @@ MUTANTS = (
     ),
     Mutant(
         "a standard deviation is a variance",
-        VARIANCE,
+        VARIANCE_SUMS,
         "variance",
         "Narrow<Out>::from(flags & GR_FINISH_ROOT ? sqrt(result) : result)",
         "Narrow<Out>::from(result)",

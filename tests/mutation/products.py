@@ -301,8 +301,8 @@ MUTANTS = (
         "a stage is filled while others read it",
         STEPS,
         "Steps",
-        "            __syncthreads(); // the copies of all",
-        "            // the copies of all",
+        "            __syncthreads(); // all copies have arrived",
+        "            // all copies have arrived",
         races("m9"),
     ),
     Mutant(

@@ -4,7 +4,7 @@ from mutants import INCLUDE, Mutant
 
 FOLDER = INCLUDE + "segments/"
 SUMS, VALUES = FOLDER + "exact_sums.cuh", FOLDER + "values.cuh"
-STREAMS, TILES = FOLDER + "row_streaming.cuh", FOLDER + "segments.cuh"
+BATCHES, TILES = FOLDER + "stream_batches.cuh", FOLDER + "segments.cuh"
 LOST = FOLDER + "lost_sums.cuh"
 SHORT = "cuda_kernels/segments/auto/segment_short.cu"
 PLAN = "csrc/segments/segments.c"
@@ -62,16 +62,16 @@ MUTANTS = (
     ),
     Mutant(
         "a batch of float64 takes two doubles for too many exponents",
-        STREAMS,
-        "Streams",
+        BATCHES,
+        "StreamBatches",
         "near = wide ? 36 :",
         "near = wide ? 60 :",
         sums("exponents_of_a_batch"),
     ),
     Mutant(
         "a batch of float32 takes one double for too many exponents",
-        STREAMS,
-        "Streams",
+        BATCHES,
+        "StreamBatches",
         "36 : 53 - 24 - 9;",
         "36 : 53 - 24 + 9;",
         sums("exponents_of_a_batch"),
@@ -94,8 +94,8 @@ MUTANTS = (
     ),
     Mutant(
         "elements of a lane are added in one double whatever their exponents",
-        STREAMS,
-        "Streams",
+        BATCHES,
+        "StreamBatches",
         "- int(least >> 24) <= 53 - 24 - 4",
         "- int(least >> 24) <= 53",
         sums("batches_of_a_lane"),

@@ -385,7 +385,7 @@ def test_refused_parameters(device):
         gpureduce.rms_norm(there, residual=there)
     fixed = np.ones((2, 3), np.float32)
     fixed.flags.writeable = False
-    with pytest.raises(TypeError, match="residual: expected an array that can be written"):
+    with pytest.raises(TypeError, match="residual: expected an array, to which the sums are written"):
         norm(a, residual=fixed)
     with pytest.raises(TypeError, match="weight: expected the dtype of a"):
         gpureduce.rms_norm(there, gpureduce.to_device(np.ones(3), device))

@@ -5,8 +5,6 @@
 #include <time.h>
 
 #include "check.h"
-#include "instrumentation/counters.h"
-#include "instrumentation/racecheck.h"
 #include "sim.h"
 
 static double now(void) {
@@ -42,19 +40,11 @@ static double best_of_five(sim *s, const char *kernel, unsigned grid, unsigned b
 /* The same with counters and the race detector. */
 static double best_observed(sim *s, const char *name, unsigned grid, unsigned block, size_t n, float *out) {
     const ptx_kernel *kernel = ptx_module_find(s->module, name);
-    ptx_counters *counters;
-    ptx_racecheck *races;
-    if (ptx_counters_create(kernel, UINT64_MAX, &counters, &s->error) != PTX_OK ||
-        ptx_racecheck_create(&races, &s->error) != PTX_OK)
-        exit(2);
-    ptx_observer *observers[] = {&counters->base, &races->base};
-    s->config.observers = observers;
-    s->config.observer_count = 2;
+    sim_observers observers;
+    sim_observe(s, &observers, kernel, UINT64_MAX);
     double best = best_of_five(s, name, grid, block, n, out);
-    s->config.observer_count = 0;
-    CHECK_EQUAL(races->table.count, 0);
-    ptx_counters_free(counters);
-    ptx_racecheck_free(races);
+    CHECK_EQUAL(observers.racecheck->table.count, 0);
+    sim_unobserve(s, &observers);
     return best;
 }
 

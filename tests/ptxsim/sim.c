@@ -48,6 +48,47 @@ ptx_status sim_run(sim *s, const char *name, unsigned grid, unsigned block, uint
     return status;
 }
 
+void sim_observe(sim *s, sim_observers *o, const ptx_kernel *kernel, uint64_t timeline_block) {
+    need(ptx_counters_create(kernel, timeline_block, &o->counters, &s->error), &s->error);
+    need(ptx_racecheck_create(&o->racecheck, &s->error), &s->error);
+    o->list[0] = &o->counters->base;
+    o->list[1] = &o->racecheck->base;
+    s->config.observers = o->list;
+    s->config.observer_count = 2;
+}
+
+void sim_unobserve(sim *s, sim_observers *o) {
+    s->config.observer_count = 0;
+    ptx_counters_free(o->counters);
+    ptx_racecheck_free(o->racecheck);
+}
+
+sim_outcome sim_run_observed(const char *statements, unsigned block, const void *in, size_t in_bytes,
+                             void *out, size_t out_bytes) {
+    char *text = sim_kernel(statements);
+    sim_outcome o = {.hazard = PTX_HAZARD_BARRIER};
+    sim_observers observers;
+    sim s;
+    sim_open(&s, text, in, in_bytes, out_bytes);
+    const ptx_kernel *kernel = ptx_module_find(s.module, "k");
+    sim_observe(&s, &observers, kernel, UINT64_MAX);
+    o.status = sim_run(&s, "k", 1, block, 0, out);
+    o.error = s.error;
+    for (size_t pc = 0; pc < kernel->count; pc++)
+        if (kernel->code[pc].shape || kernel->code[pc].opcode == PTX_OP_ldmatrix) {
+            o.wavefronts += observers.counters->instructions[pc].shared_wavefronts;
+            o.ideal += observers.counters->instructions[pc].shared_ideal;
+            o.global_sectors += observers.counters->instructions[pc].global_sectors;
+        }
+    o.races = observers.racecheck->table.count;
+    if (o.races)
+        o.hazard = observers.racecheck->table.races[0].hazard;
+    sim_unobserve(&s, &observers);
+    sim_close(&s);
+    free(text);
+    return o;
+}
+
 char *sim_read(const char *folder, const char *name, const char *arch) {
     char path[1000];
     snprintf(path, sizeof path, "%s/%s.%s.ptx", folder, name, arch);

@@ -2,6 +2,8 @@
 #ifndef PTXSIM_TEST_SIM_H
 #define PTXSIM_TEST_SIM_H
 
+#include "instrumentation/counters.h"
+#include "instrumentation/racecheck.h"
 #include "ptxsim.h"
 
 /* A module with a memory; the parameters of its kernels are (u64 in, u64 out, u64 n). */
@@ -23,6 +25,32 @@ void sim_open(sim *s, const char *ptx, const void *in, size_t in_bytes, size_t o
 void sim_close(sim *s);
 /* Launches kernel `name` and copies the output to `out` on success. */
 ptx_status sim_run(sim *s, const char *name, unsigned grid, unsigned block, uint64_t n, void *out);
+
+/* Counts and searches for races in the launches of one kernel. */
+typedef struct sim_observers {
+    ptx_counters *counters;
+    ptx_racecheck *racecheck;
+    ptx_observer *list[2];
+} sim_observers;
+
+/* Sets the observers of the launches; `timeline_block` as in ptx_counters_create. Exits the test program if
+   memory runs out. */
+void sim_observe(sim *s, sim_observers *o, const ptx_kernel *kernel, uint64_t timeline_block);
+/* Removes the observers, and frees them. */
+void sim_unobserve(sim *s, sim_observers *o);
+
+/* The counters are sums over ldmatrix and wmma instructions; `hazard` is that of the first race. */
+typedef struct sim_outcome {
+    ptx_status status;
+    ptx_error error;
+    uint64_t wavefronts, ideal, global_sectors;
+    size_t races;
+    ptx_hazard hazard;
+} sim_outcome;
+
+/* Launches a block of sim_kernel(statements) with observers, and copies the output to `out` on success. */
+sim_outcome sim_run_observed(const char *statements, unsigned block, const void *in, size_t in_bytes,
+                             void *out, size_t out_bytes);
 
 /* The text of <folder>/<name>.<arch>.ptx; the caller frees it. Exits the test program if the file cannot be
    read. */

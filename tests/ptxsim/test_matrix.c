@@ -4,8 +4,6 @@
 
 #include "check.h"
 #include "double_cases.h"
-#include "instrumentation/counters.h"
-#include "instrumentation/racecheck.h"
 #include "interpreter/tensor_core.h"
 #include "sim.h"
 #include "tensor_cases.h"
@@ -14,47 +12,14 @@ enum { WORDS = 32 * 4 };
 
 static uint32_t out[WORDS];
 
-typedef struct outcome {
-    ptx_status status;
-    ptx_error error;
-    uint64_t wavefronts, ideal;
-    size_t races;
-    ptx_hazard hazard;
-} outcome;
-
 /* Runs one block with observers. */
-static outcome launch(const char *statements, unsigned block) {
-    static uint32_t in[1];
-    char *text = sim_kernel(statements);
-    outcome o = {.wavefronts = 0};
-    sim s;
-    sim_open(&s, text, in, sizeof in, sizeof out);
-    const ptx_kernel *kernel = ptx_module_find(s.module, "k");
-    ptx_counters *counters;
-    ptx_racecheck *racecheck;
-    CHECK_EQUAL(ptx_counters_create(kernel, UINT64_MAX, &counters, &s.error), PTX_OK);
-    CHECK_EQUAL(ptx_racecheck_create(&racecheck, &s.error), PTX_OK);
-    ptx_observer *observers[] = {&counters->base, &racecheck->base};
-    s.config.observers = observers;
-    s.config.observer_count = 2;
-    o.status = sim_run(&s, "k", 1, block, 0, out);
-    o.error = s.error;
-    for (size_t pc = 0; pc < kernel->count; pc++)
-        if (kernel->code[pc].opcode == PTX_OP_ldmatrix) {
-            o.wavefronts += counters->instructions[pc].shared_wavefronts;
-            o.ideal += counters->instructions[pc].shared_ideal;
-        }
-    o.races = racecheck->table.count;
-    o.hazard = o.races ? racecheck->table.races[0].hazard : PTX_HAZARD_BARRIER;
-    ptx_counters_free(counters);
-    ptx_racecheck_free(racecheck);
-    sim_close(&s);
-    free(text);
-    return o;
+static sim_outcome launch(const char *statements, unsigned block) {
+    static const uint32_t in[1];
+    return sim_run_observed(statements, block, in, sizeof in, out, sizeof out);
 }
 
 static void refuse(const char *statements, unsigned block, ptx_status status, const char *part) {
-    const outcome o = launch(statements, block);
+    const sim_outcome o = launch(statements, block);
     CHECK_EQUAL_AS(o.status, status, statements);
     CHECK_CONTAINS(o.error.message, part);
 }
@@ -75,7 +40,7 @@ static void refuse(const char *statements, unsigned block, ptx_status status, co
 #define STORE "mad.wide.u32 %rd1, %r31, 12, %rd28; st.global.v4.u32 [%rd1], {%r5, %r6, %r7, %r8};\n"
 
 static void expect_matrices(const char *statements, unsigned count, bool transposed, unsigned stride) {
-    const outcome o = launch(statements, 32);
+    const sim_outcome o = launch(statements, 32);
     check_report(o.status == PTX_OK, statements, 0, o.status == PTX_OK ? "" : o.error.message);
     CHECK_EQUAL_AS(o.races, 0, statements);
     for (unsigned lane = 0; lane < 32; lane++)
@@ -103,10 +68,10 @@ static void test_loads(void) {
 
 /* Eight rows take one wavefront unless they share banks. */
 static void test_load_counters(void) {
-    const outcome adjacent = launch(NUMBERED("16", WARP) LOAD_4, 32),
-                  apart = launch(NUMBERED("48", WARP) LOAD_4, 32);
-    const outcome fours = launch(NUMBERED("64", WARP) LOAD_4, 32),
-                  pairs = launch(NUMBERED("32", WARP) LOAD_4, 32);
+    const sim_outcome adjacent = launch(NUMBERED("16", WARP) LOAD_4, 32),
+                      apart = launch(NUMBERED("48", WARP) LOAD_4, 32);
+    const sim_outcome fours = launch(NUMBERED("64", WARP) LOAD_4, 32),
+                      pairs = launch(NUMBERED("32", WARP) LOAD_4, 32);
     CHECK_EQUAL(adjacent.wavefronts, 4);
     CHECK_EQUAL(apart.wavefronts, 4);
     CHECK_EQUAL(pairs.wavefronts, 8);
@@ -122,7 +87,7 @@ static void test_load_mistakes(void) {
            PTX_ERR_BARRIER, "lanes 0xffffff00 are here");
     refuse(NUMBERED("16", "") "setp.lt.u32 %p2, %r31, 8;\n@%p2 " LOAD_4, 32, PTX_ERR_BARRIER,
            "lanes 0x000000ff are here");
-    const outcome o = launch(NUMBERED("16", "") LOAD_4, 32);
+    const sim_outcome o = launch(NUMBERED("16", "") LOAD_4, 32);
     CHECK(o.races > 0);
     CHECK_EQUAL(o.hazard, PTX_HAZARD_WRITE_READ);
 }

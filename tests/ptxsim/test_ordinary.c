@@ -3,8 +3,6 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "instrumentation/counters.h"
-#include "instrumentation/racecheck.h"
 #include "ordinary.h"
 #include "sim.h"
 
@@ -47,19 +45,12 @@ static void run_kernel(sim *s, const char *dialect, const ptx_kernel *kernel, bo
     if (want)
         CHECK_EQUAL_AS(ordinary_fold(out), want->fold, name);
     /* the same with observers */
-    ptx_counters *counters;
-    ptx_racecheck *races;
-    if (ptx_counters_create(kernel, 0, &counters, &s->error) != PTX_OK ||
-        ptx_racecheck_create(&races, &s->error) != PTX_OK)
-        exit(2);
-    ptx_observer *observers[] = {&counters->base, &races->base};
-    s->config.observers = observers;
-    s->config.observer_count = 2;
+    sim_observers observers;
+    sim_observe(s, &observers, kernel, 0);
     ptx_memory_write(s->memory, s->out, blank, sizeof blank, NULL);
     CHECK_EQUAL_AS(sim_run(s, name, 1, ORDINARY_THREADS, ORDINARY_THREADS, watched), PTX_OK, name);
     CHECK_EQUAL_AS(memcmp(out, watched, sizeof out), 0, name);
-    ptx_counters_free(counters);
-    ptx_racecheck_free(races);
+    sim_unobserve(s, &observers);
 }
 
 int main(int count, char **arguments) {

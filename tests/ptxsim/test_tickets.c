@@ -3,8 +3,6 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "instrumentation/counters.h"
-#include "instrumentation/racecheck.h"
 #include "sim.h"
 
 enum { WORDS = 4096 };
@@ -26,14 +24,10 @@ static void run(const char *ptx, unsigned grid, unsigned threads, bool observed,
     sim s;
     sim_open(&s, text, zeros, sizeof zeros, sizeof o->out);
     const ptx_kernel *kernel = ptx_module_find(s.module, "k");
-    ptx_counters *counters;
-    ptx_racecheck *races;
-    if (ptx_counters_create(kernel, UINT64_MAX, &counters, &s.error) != PTX_OK ||
-        ptx_racecheck_create(&races, &s.error) != PTX_OK)
-        exit(2);
-    ptx_observer *observers[] = {&counters->base, &races->base};
-    s.config.observers = observers;
-    s.config.observer_count = observed ? 2 : 0;
+    sim_observers observers;
+    sim_observe(&s, &observers, kernel, UINT64_MAX);
+    if (!observed)
+        s.config.observer_count = 0;
     s.config.threads = threads;
     s.config.step_budget = budget;
     memset(o, 0, sizeof *o);
@@ -42,13 +36,12 @@ static void run(const char *ptx, unsigned grid, unsigned threads, bool observed,
     if (o->status != PTX_OK)
         snprintf(o->message, sizeof o->message, "%s", s.error.message);
     CHECK_EQUAL(ptx_memory_read(s.memory, o->in, s.in, sizeof o->in, &s.error), PTX_OK);
-    const ptx_counter *counter = counters->instructions;
+    const ptx_counter *counter = observers.counters->instructions;
     for (size_t pc = 0; pc < kernel->count; pc++)
         for (unsigned lanes = 0; lanes <= PTX_LANES; lanes++)
             o->issued += (lanes + 1) * counter[pc].lanes[lanes];
-    o->races = races->table.count;
-    ptx_counters_free(counters);
-    ptx_racecheck_free(races);
+    o->races = observers.racecheck->table.count;
+    sim_unobserve(&s, &observers);
     sim_close(&s);
     free(text);
 }

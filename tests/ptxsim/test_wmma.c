@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "instrumentation/counters.h"
-#include "instrumentation/racecheck.h"
 #include "interpreter/tensor_core.h"
 #include "sim.h"
 #include "tensor_cases.h"
@@ -246,55 +244,24 @@ static void test_products(void) {
            "st.shared.v4.u32 [%r21], {%r22, %r22, %r22, %r22};\n" sync LOAD_A ".shared.f16" A_8              \
            ", [%r20], 16;"
 
-typedef struct outcome {
-    ptx_status status;
-    ptx_error error;
-    uint64_t wavefronts, global_sectors;
-    size_t races;
-} outcome;
-
-static outcome launch(const char *statements, unsigned block) {
-    char *kernel_text = sim_kernel(statements);
-    outcome o = {.status = PTX_OK};
-    sim s;
-    sim_open(&s, kernel_text, in, 512, sizeof out);
-    const ptx_kernel *kernel = ptx_module_find(s.module, "k");
-    ptx_counters *counters;
-    ptx_racecheck *racecheck;
-    CHECK_EQUAL(ptx_counters_create(kernel, UINT64_MAX, &counters, &s.error), PTX_OK);
-    CHECK_EQUAL(ptx_racecheck_create(&racecheck, &s.error), PTX_OK);
-    ptx_observer *observers[] = {&counters->base, &racecheck->base};
-    s.config.observers = observers;
-    s.config.observer_count = 2;
-    o.status = sim_run(&s, "k", 1, block, 0, out);
-    o.error = s.error;
-    for (size_t pc = 0; pc < kernel->count; pc++)
-        if (kernel->code[pc].shape) {
-            o.wavefronts += counters->instructions[pc].shared_wavefronts;
-            o.global_sectors += counters->instructions[pc].global_sectors;
-        }
-    o.races = racecheck->table.count;
-    ptx_counters_free(counters);
-    ptx_racecheck_free(racecheck);
-    sim_close(&s);
-    free(kernel_text);
-    return o;
+static sim_outcome launch(const char *statements, unsigned block) {
+    return sim_run_observed(statements, block, in, 512, out, sizeof out);
 }
 
 static void refuse(const char *statements, unsigned block, ptx_status status, const char *part) {
-    const outcome o = launch(statements, block);
+    const sim_outcome o = launch(statements, block);
     CHECK_EQUAL_AS(o.status, status, statements);
     CHECK_CONTAINS(o.error.message, part);
 }
 
 static void test_observers(void) {
     /* four accesses of 4 bytes per lane, each of which has 16 bytes in 8 rows of 32 bytes */
-    const outcome global = launch(LOAD_A ".global.f16" A_8 ", [%rd30], 16;", 32);
+    const sim_outcome global = launch(LOAD_A ".global.f16" A_8 ", [%rd30], 16;", 32);
     CHECK_EQUAL(global.global_sectors, 32);
     const char *const spaces[] = {SHARED LOAD_A ".shared.f16" A_8 ", [%r20], 16;",
                                   SHARED LOAD_A ".f16" A_8 ", [%rd1], 16;"};
     for (int i = 0; i < 2; i++) {
-        const outcome shared = launch(spaces[i], 32);
+        const sim_outcome shared = launch(spaces[i], 32);
         CHECK_EQUAL_AS(shared.wavefronts, 8, spaces[i]);
         CHECK_EQUAL_AS(shared.global_sectors, 0, spaces[i]);
     }

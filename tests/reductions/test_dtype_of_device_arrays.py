@@ -118,3 +118,13 @@ def test_casts_that_lose_nans_are_refused(device):
     for given in (a, a.numpy()):
         with pytest.raises(TypeError, match="dtype: exact sums of float64 cannot be returned as int64"):
             gpureduce.fsum(given, dtype="int64")
+
+
+def test_means_of_transposed_arrays_in_integers(device):
+    """The host divides sums that have the order of the elements; the result is in C order."""
+    host = np.arange(-2, 4).reshape(2, 3).T / 2
+    there = gpureduce.to_device(np.ascontiguousarray(host.T), device).T
+    for axis in ((), 0, 1):
+        for dtype in (np.bool_, np.int16):
+            want, got = (gpureduce.mean(a, axis=axis, dtype=dtype) for a in (host, there))
+            assert bits(got) == bits(np.ascontiguousarray(want))

@@ -448,3 +448,7 @@ def test_half_of_dlpack_is_named(device):
 
     with pytest.raises(TypeError, match="type Half has __dlpack__, but no __dlpack_device__"):
         gpureduce.sum(Half(), device=device)
+    for named in (None, (1,), "ab", 5):
+        Half.__dlpack_device__ = lambda self, named=named: named
+        with pytest.raises(TypeError, match=r"DLPack: __dlpack_device__ returned .*, not two integers"):
+            gpureduce.sum(Half(), device=device)

@@ -196,6 +196,19 @@ def test_calls_that_numpy_refuses_are_refused(expression, error, message, device
         outcome(expression, on(device))
 
 
+def test_variances_of_no_elements(device):
+    assert np.isnan(gpureduce.var(np.zeros((0, 2)), axis=0, ddof=-1, device=device)).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert gpureduce.nanvar(np.zeros((0, 0)), axis=0, device=device).shape == (0,)
+
+
+def test_extremes_are_cast_after_they_are_found(device):
+    """NumPy casts the elements first."""
+    assert not gpureduce.max([-1, 0], out=np.zeros((), bool), device=device)
+    assert gpureduce.fmax([256, 1], out=np.zeros((), np.int8), device=device) == 0
+
+
 def test_one_warning_of_slices_of_nans(device):
     for name, args in (("nanmedian", ()), ("nanquantile", (0.5,))):
         with pytest.warns(RuntimeWarning, match="All-NaN slice encountered") as seen:

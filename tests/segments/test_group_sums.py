@@ -15,7 +15,9 @@ import gpureduce
 from gpureduce import _core
 from gpureduce._profiles.from_core import kernel_profiles, observe
 from tests.support import exact_reference as reference
+from tests.support.children import python
 from tests.support.numpy_oracle import BFLOAT16
+from tests.support.sanitized import not_under_asan
 
 SEED = 42
 FLOATS = ("float32", "float64", "float16", *(["bfloat16"] if BFLOAT16 is not None else []))
@@ -507,6 +509,46 @@ def test_rows_are_sorted_where_there_is_no_memory_for_planes(device, monkeypatch
         for op in ("sum", "mean"):
             got = gpureduce.group_reduce.__wrapped__(place(a), place(labels), op, 50, device=device)
             check(got, expected(a, labels, 50, op, 0), op)
+
+
+@not_under_asan("its shadow memory is beyond any limit")
+def test_calls_of_the_core_fall_back_where_there_is_no_memory_for_planes():
+    """A process that may allocate 32 MiB more adds up 300,000 groups, whose planes take 42 MB."""
+    done = python(
+        """
+        import resource
+        import numpy as np
+        import gpureduce
+        from gpureduce import _core
+
+        groups = 300_000
+        rng = np.random.default_rng(12)
+        a, labels = rng.integers(-99, 99, 500).astype(np.float32), rng.integers(0, groups, 500)
+        there = [gpureduce.to_device(each, "sim") for each in (a, labels)]
+        calls = (
+            lambda: gpureduce.group_reduce(a, labels, "sum", groups, device="sim"),
+            lambda: gpureduce.group_reduce(*there, "sum", groups).numpy(),
+            lambda: gpureduce.bincount(there[1], there[0], size=groups).numpy(),
+        )
+
+        def by_planes(**options):
+            refused.append(options["num_groups"])
+            raise MemoryError
+
+        refused, _core.groups = [], by_planes
+        want = gpureduce.group_reduce.__wrapped__(a, labels, "sum", groups, device="sim")
+        assert np.array_equal(want, np.bincount(labels, a, groups))
+        with open("/proc/self/statm") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (32 << 20), resource.RLIM_INFINITY))
+        for call in calls:
+            assert np.array_equal(call(), want)
+        assert refused == [groups] * 4  # each call tries again in Python
+        print("done")
+        """,
+        GPUREDUCE_SIM_THREADS="1",
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
 def test_warnings_are_numpys(device):

@@ -83,11 +83,15 @@ def test_sums_are_exact(op, name, device):
 
 @pytest.mark.parametrize("op", OPS)
 def test_integers_have_no_nans(op, device):
-    a = np.arange(1, 7, dtype=np.int32)
-    for call in (gpureduce.segment_reduce, gpureduce.segment_reduce.__wrapped__):
-        want = call(a, [0, 2, 6], op.removeprefix("nan"), device=device)
-        got = call(a, [0, 2, 6], op, device=device)
-        assert got.dtype == want.dtype and np.array_equal(got, want)
+    """A zero is a number, too."""
+    cuts = {gpureduce.segment_reduce: [0, 2, 6], gpureduce.group_reduce: [1, 0, 1, 1, 0, 1]}
+    for dtype in (np.int32, np.uint64, np.bool_):
+        a = np.array([0, 5, 0, 7, 1, 2]).astype(dtype)
+        for function, cut in cuts.items():
+            for call in (function, function.__wrapped__):
+                want = call(a, cut, op.removeprefix("nan"), device=device)
+                got = call(a, cut, op, device=device)
+                assert got.dtype == want.dtype and np.array_equal(got, want)
 
 
 def test_extremes_of_infinities(device):

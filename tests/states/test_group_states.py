@@ -242,6 +242,7 @@ def test_errors_name_the_argument(device):
         (TypeError, "num_groups: ", {"labels": labels, "num_groups": 2.5}),
         (ValueError, "num_groups: expected 0 or more", {"labels": labels, "num_groups": -1}),
         (ValueError, "labels: expected up to 0, got 1", {"labels": labels, "num_groups": 1}),
+        (ValueError, "labels: expected negative labels alone", {"labels": labels, "num_groups": 0}),
         (ValueError, "labels: expected 4, one for each row, got 3", {"labels": labels[:3], "num_groups": 2}),
         (TypeError, "labels: expected integers", {"labels": np.ones(4), "num_groups": 2}),
         (TypeError, "axis: expected an integer", {**given, "axis": None}),

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 
 import gpureduce
 from gpureduce._reduce import exact_states as exact
-from gpureduce._states import build
+from gpureduce._states import build, call, fields
 from gpureduce._states.operators import OPERATORS
 from tests.support import exact_reference as reference
 from tests.support.exact_reference import DTYPES, dtype_of, exact_sum, same
@@ -301,7 +301,7 @@ def test_pieces(op, device, monkeypatch):
     masked = {} if op == "dot" else {"where": mask}
     want = [gpureduce.partial(a, op, device=device, **given, **options) for options in ({}, masked)]
     monkeypatch.setattr(build, "single_launch_state", lambda *_: None)
-    monkeypatch.setattr(build, "_PIECE_BYTES", dict.fromkeys(build._PIECE_BYTES, 400))
+    monkeypatch.setattr(fields, "_PIECE_BYTES", dict.fromkeys(fields._PIECE_BYTES, 400))
     monkeypatch.setattr(gpureduce._core, "exact_states", lambda *args: made.append(args) or there(*args))
     for options, state in zip(({}, masked), want, strict=True):
         made.clear()
@@ -326,7 +326,7 @@ def test_many_blocks_hand_one_state_over(name, step, device):
 
 def test_pieces_are_on_the_device_one_at_a_time(device, monkeypatch):
     """The device need not hold all of them."""
-    alive, most, there = weakref.WeakSet(), [], build.to_device
+    alive, most, there = weakref.WeakSet(), [], call.to_device
 
     def placed(*args):
         alive.add(array := there(*args))
@@ -334,8 +334,8 @@ def test_pieces_are_on_the_device_one_at_a_time(device, monkeypatch):
         return array
 
     monkeypatch.setattr(build, "single_launch_state", lambda *_: None)
-    monkeypatch.setattr(build, "_PIECE_BYTES", dict.fromkeys(build._PIECE_BYTES, 400))
-    monkeypatch.setattr(build, "to_device", placed)
+    monkeypatch.setattr(fields, "_PIECE_BYTES", dict.fromkeys(fields._PIECE_BYTES, 400))
+    monkeypatch.setattr(call, "to_device", placed)
     a = reference.plain(np.random.default_rng(7), 1001, np.dtype(np.float32))
     for op in ("var", "std"):
         gpureduce.partial(a, op, device=device, where=a > 0)
@@ -357,7 +357,7 @@ def test_no_elements_run_no_kernel(monkeypatch):
         (lambda: gpureduce.partial([1], "median"), "unknown operator 'median'"),
         (lambda: gpureduce.partial([1], "dot"), "b: missing for dot"),
         (lambda: gpureduce.partial([1], "sum", b=[1]), "b: only for dot"),
-        (lambda: gpureduce.partial([1], "dot", b=[1], device="sim"), "got int64"),
+        (lambda: gpureduce.partial([1], "dot", b=[1], device="sim"), "dot: states require floating-point"),
         (lambda: gpureduce.partial([1.0], "max", dtype=float), "dtype: not supported for max"),
         (lambda: gpureduce.partial(np.empty(0), "bitwise_or", device="sim"), "takes bool and integers"),
         (lambda: gpureduce.partial([1.0], "var", dtype=int, device="sim"), "needs a floating-point"),

@@ -517,6 +517,21 @@ def scans():
         "group_reduce of medians": functools.partial(
             gpureduce.group_reduce, on_device, np.arange(30) % 4, "median", where=np.arange(30) % 3 > 0
         ),
+        "group_reduce of positions under a mask": functools.partial(
+            gpureduce.group_reduce, on_device, np.arange(30) % 4, "argmax", where=mask_on_device
+        ),
+        "group_reduce of positions without NaNs": functools.partial(
+            gpureduce.group_reduce,
+            gpureduce.to_device(vector.astype(float).reshape(15, 20), "sim"),  # sorted, as no key has 8 bytes
+            np.arange(15) % 4,
+            "nanargmin",
+        ),
+        "segment_reduce of medians without NaNs": functools.partial(
+            gpureduce.segment_reduce, [1.0, np.nan, 3.0], [0, 2, 3], "nanmedian", **SIM
+        ),
+        "group_reduce of NaNs alone": functools.partial(
+            gpureduce.group_reduce, [1.0, np.nan], [0, 1], "nanargmax", **SIM
+        ),
         "group_reduce with weights": functools.partial(
             gpureduce.group_reduce, on_device, np.arange(30) % 4, "mean", weights=on_device
         ),

@@ -26,14 +26,17 @@ def whole(value):
 def rounded(value, dtype):
     """Return a fraction rounded to nearest, ties to even, in a dtype: as Fraction's round has them."""
     precision, least = FORMATS[dtype.name]
-    if value == 0:
+    numerator, denominator = abs(value.numerator), value.denominator
+    if numerator == 0:
         return dtype.type(0)
-    size = abs(value)
-    exponent = size.numerator.bit_length() - size.denominator.bit_length()
-    if size < Fraction(2) ** exponent:
-        exponent -= 1
-    unit = max(exponent - precision + 1, least)
-    steps = round(size / Fraction(2) ** unit)
+    # The exponent of the first bit, or one more.
+    exponent = numerator.bit_length() - denominator.bit_length()
+    unit = max(exponent - precision, least)
+    numerator, denominator = numerator << max(-unit, 0), denominator << max(unit, 0)
+    if numerator >> precision >= denominator:  # more steps than a significand has
+        unit, denominator = unit + 1, denominator << 1
+    steps, rest = divmod(numerator, denominator)
+    steps += 2 * rest + (steps & 1) > denominator
     try:
         result = math.ldexp(steps, unit)
     except OverflowError:

@@ -169,7 +169,7 @@ def test_functions_may_set_what_they_are_called_for(tree):
     """An import of the package runs no function's body, and a class attribute is no global of a module."""
     path = tree / "gpureduce" / "_states" / "sharded.py"
     path.write_text(
-        f"{path.read_text()}\n\ndef later():\n    build._PIECE_BYTES = {{}}\n\n\nSharded.first = None\n"
+        f"{path.read_text()}\n\ndef later():\n    build.partial = {{}}\n\n\nSharded.first = None\n"
         "from gpureduce._states.state import State\nState.first = None\n"
     )
     assert list(layers.violations(tree)) == []

@@ -84,6 +84,24 @@ def test_lines_of_code_and_tables_may_stand_twice(checked, number):
     assert page.count(line) == 2 and checked(page)[0]
 
 
+LONG_LINES = {
+    "prose": ("The sum of an array. " * 7, True),
+    "a list entry": ("- The sum of an array. " * 7, True),
+    "a row of a table": ("| The sum of an array. " * 7, False),
+    "code": (f"```python\nx = {'1 + ' * 40}1\n```", False),
+    "names": (f"- {'`sum`, ' * 20}`mean`", False),
+    "an address": (f"[Sums](https://example.org/{'x' * 120}) of arrays", False),
+    "generated": (f"<!-- sums-table -->\n{'The sum of an array. ' * 7}\n<!-- end -->", False),
+}
+
+
+@pytest.mark.parametrize("kind", LONG_LINES)
+def test_a_long_line_fails_if_it_is_prose(checked, kind):
+    line, fails = LONG_LINES[kind]
+    passed, printed = checked(f"{PAGE}\n{line}\n")
+    assert passed == (not fails) and ("over 120 characters" in printed) == fails
+
+
 def test_every_idiom_says_what_to_write_instead():
     found = words.idioms()
     assert len(found) >= 20 and all(found.values())

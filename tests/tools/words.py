@@ -3,8 +3,8 @@
 
 idioms.toml has each idiom as a regular expression, and what to write instead. KINDS has the texts that are
 checked, with the number of idioms allowed per 1,000 words. In documents, no line of 40 characters or more may
-stand twice in a page, outside tables and code. --list shows each place. The rules are in
-docs/contributing/style.md.
+stand twice in a page, outside tables and code. Lines of prose have at most 120 characters, outside code and
+what is generated. --list shows each place. The rules are in docs/contributing/style.md.
 """
 
 import argparse
@@ -25,6 +25,10 @@ IDIOMS = Path(__file__).with_name("idioms.toml")
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".def", ".py", ".pyi", ".md", ".sh"}
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs", "notebooks", "examples")
 LONG = 40
+WIDTH = 120
+CODE = re.compile(r"^( *)(```|~~~).*?^\1\2", re.MULTILINE | re.DOTALL)
+# What a program writes into a page: it begins with a comment of one word, and ends with another.
+GENERATED = re.compile(r"^<!-- (?!output|end)[\w-]+ -->\n(?!```).*?^<!-- end -->", re.MULTILINE | re.DOTALL)
 # Examples of what not to write, in the style guide.
 EXAMPLES = re.compile(r"<!-- examples -->.*?<!-- end -->", re.DOTALL)
 
@@ -105,17 +109,25 @@ def found(text: str, patterns: dict[re.Pattern[str], str]) -> tuple[int, list[tu
 
 def repeated(text: str) -> list[str]:
     """Return the long lines that stand twice in a page, outside tables and code."""
-    text = re.sub(r"^( *)(```|~~~).*?^\1\2", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = CODE.sub("", text)
     text = re.sub(r"\]\([^)]*\)", "]", text)  # links count by their text
     lines = [line.strip() for line in text.splitlines() if not line.startswith(("    ", "\t"))]
     counts = collections.Counter(line for line in lines if len(line) >= LONG and line[0] not in "|<")
     return [line for line, count in counts.items() if count > 1]
 
 
+def wide(text: str) -> list[str]:
+    """Return the lines of prose that are too long. A line that is mostly code, or one address, is none."""
+    lines = GENERATED.sub("", CODE.sub("", text)).splitlines()
+    long = [line for line in lines if len(line) > WIDTH and line.lstrip()[0] not in "|<"]
+    prose = [re.sub(r"`[^`]*`,? ?|\]\([^)]*\)", "", line) for line in long]
+    return [line for line, words in zip(long, prose, strict=True) if len(words) > WIDTH // 2]
+
+
 def check(name: str, show: bool) -> bool:
     """Print what a kind of text has; return whether that is within its limit."""
     kind, patterns = KINDS[name], idioms()
-    words, places, twice = 0, [], []
+    words, places, lines = 0, [], []
     for path in files(*kind.places):
         text = text_of(path, kind.read)
         if text is None:
@@ -124,14 +136,16 @@ def check(name: str, show: bool) -> bool:
         words += more
         places += [(path.relative_to(ROOT), *each) for each in around]
         if kind.read == "document" and path.suffix != ".py":
-            twice += [(path.relative_to(ROOT), line) for line in repeated(text)]
+            lines += [(path.relative_to(ROOT), "stands twice", line) for line in repeated(text)]
+        if kind.read == "document" and path.suffix == ".md":
+            lines += [(path.relative_to(ROOT), f"over {WIDTH} characters", line) for line in wide(text)]
     rate = 1000 * len(places) / max(words, 1)
     print(f"{name}: {len(places)} idioms in {words} words, {rate:.2f} per 1,000 (limit {kind.limit})")
     for place, around, instead in places if show else ():
         print(f"  {place}: ...{around}...  -> {instead}")
-    for place, line in twice:
-        print(f"  {place}: stands twice: {line}")
-    return rate <= kind.limit and not twice
+    for place, what, line in lines:
+        print(f"  {place}: {what}: {line}")
+    return rate <= kind.limit and not lines
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,5 +1,5 @@
 /* What the files of the CUDA backend share: the state of a device, how each call makes its context current,
- * memory and streams. */
+ * memory, kernels and streams. */
 #ifndef GR_DEVICE_CUDA_CONTEXT_H
 #define GR_DEVICE_CUDA_CONTEXT_H
 
@@ -21,6 +21,14 @@ typedef struct cuda_backend {
     _Atomic(uint64_t) last_capture;
     _Atomic(gr_cu_graph_node) last_node;
 } cuda_backend;
+
+struct gr_kernel {
+    gr_kernel *next;
+    gr_cu_function function;
+    uint32_t static_shared;
+    _Atomic uint32_t occupancy; /* blocks per multiprocessor, where launches have parts; 0: not known yet */
+    char name[];
+};
 
 static inline cuda_backend *as_cuda(gr_backend *base) {
     return (cuda_backend *)base;
@@ -85,6 +93,31 @@ gr_status gr_cuda_alloc_async(gr_backend *base, gr_stream stream, size_t bytes, 
                               gr_error *error);
 void gr_cuda_free_async(gr_backend *base, gr_stream stream, gr_devptr address);
 void gr_cuda_release_cached(gr_backend *base);
+
+/* ---- module.c ---- */
+
+/* Functions of gr_backend: see backend.h. */
+gr_status gr_cuda_load(gr_backend *base, const gr_image *image, gr_module **out, gr_error *error);
+void gr_cuda_unload(gr_backend *base, gr_module *module);
+gr_status gr_cuda_find(gr_backend *base, gr_module *module, const char *entry, gr_kernel **out,
+                       gr_error *error);
+
+/* ---- launch.c ---- */
+
+/* Sets the attributes without which the driver refuses a launch, outside a capture. */
+gr_status gr_cuda_permit(cuda_backend *self, const gr_launch *launch, gr_error *error);
+/* Enqueues a permitted launch, in parts if its blocks must be resident. */
+gr_status gr_cuda_enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stream stream, gr_error *error);
+
+/* Functions of gr_backend: see backend.h. */
+gr_status gr_cuda_map_tensor(gr_backend *base, const gr_tensor *tensor, gr_tensor_map *out, gr_error *error);
+gr_status gr_cuda_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,
+                         gr_error *error);
+
+/* ---- timing.c ---- */
+
+gr_status gr_cuda_time(gr_backend *base, const gr_launch *launches, size_t count, size_t repeats,
+                       double *microseconds, gr_error *error);
 
 /* ---- stream.c ---- */
 

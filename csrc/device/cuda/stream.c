@@ -18,7 +18,7 @@ static void cuda_host_free(gr_backend *base, void *memory) {
         GR_CUDA_RELEASE(as_cuda(base), host_free(memory));
 }
 
-/* For an address that it does not know the driver returns zeros if several attributes are queried. A query of
+/* For an address outside CUDA's memory the driver returns zeros if several attributes are queried. A query of
  * one attribute fails, which compute-sanitizer reports. */
 static bool cuda_pinned(gr_backend *base, const void *memory, size_t bytes) {
     const cuda_backend *self = as_cuda(base);

@@ -177,8 +177,8 @@ bool gr_sorted_rows_fit(const gr_groups *self) {
     return find_sizes(self, &of, &all);
 }
 
-/* Estimates from times on an H100, in microseconds: of additions to planes, each of which waits for those to
-   the same address; and of sorting and adding. */
+/* Estimates from times on an H100, in microseconds: of additions to planes, each of which waits for the
+   others to its address; and of sorting and adding. */
 bool gr_sorted_rows_win(const gr_groups *self) {
     const kind of = kind_of(self->dtype);
     const double columns = (double)self->lines * (double)self->inner * of.components,

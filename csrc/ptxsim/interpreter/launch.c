@@ -2,7 +2,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "diagnostic.h"
 #include "interpreter/hooks.h"
@@ -10,8 +9,6 @@
 #include "interpreter/run.h"
 #include "interpreter/schedule.h"
 #include "interpreter/tickets.h"
-
-enum { WAIT_NANOSECONDS = 10 * 1000 * 1000 };
 
 static ptx_status reject(const ptx_kernel *kernel, ptx_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -156,14 +153,7 @@ static bool start_helper(pthread_t *thread, ptx_worker *worker) {
 static void wait_for_helpers(ptx_run *run, uint64_t *last_poll) {
     pthread_mutex_lock(&run->lock);
     while (run->running) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += WAIT_NANOSECONDS;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_nsec -= 1000000000;
-            until.tv_sec++;
-        }
-        pthread_cond_timedwait(&run->finished, &run->lock, &until);
+        ptx_run_wait(run, &run->finished);
         pthread_mutex_unlock(&run->lock);
         ptx_run_interrupted(run, last_poll);
         pthread_mutex_lock(&run->lock);

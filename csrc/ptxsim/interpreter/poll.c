@@ -1,4 +1,4 @@
-/* Remembers what polling instructions read last: a hash table per warp with linear probing. */
+/* The values that polling instructions read last: a hash table per warp with linear probing. */
 #include "interpreter/poll.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ void ptx_poll_reset(ptx_warp *warp) {
     warp->poll_count = 0;
 }
 
-/* Ensures capacity for one more place. A table that cannot grow forgets all places, which the warp then polls
+/* Ensures capacity for one more place. A table that cannot grow is cleared: the warp then polls all places
    as if for the first time. Returns false without any memory. */
 static bool reserve(ptx_warp *warp) {
     if (2 * warp->poll_count < warp->poll_capacity)
@@ -41,7 +41,7 @@ static bool reserve(ptx_warp *warp) {
 
 typedef enum poll_outcome { NEWS, NO_NEWS, WHOLE_ROUND } poll_outcome;
 
-/* Remembers what was seen at a place. WHOLE_ROUND: there was no news anywhere since the last time. */
+/* Stores the value read at a place. WHOLE_ROUND: no place had a new value since the last time. */
 static poll_outcome poll_place(ptx_warp *warp, uint64_t place, uint64_t seen) {
     if (!reserve(warp))
         return NEWS;

@@ -57,6 +57,17 @@ static void forget_helpers(ptx_run *run) {
     (void)ptx_run_open_locks(run);
 }
 
+void ptx_run_wait(ptx_run *run, pthread_cond_t *changed) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += POLL_NANOSECONDS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(changed, &run->lock, &until);
+}
+
 bool ptx_run_interrupted(ptx_run *run, uint64_t *last_poll) {
     const ptx_launch_config *config = run->config;
     if (!config->interrupted)

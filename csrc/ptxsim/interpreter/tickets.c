@@ -2,11 +2,8 @@
 #include "interpreter/tickets.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "interpreter/run.h"
-
-enum { WAIT_NANOSECONDS = 10 * 1000 * 1000 };
 
 /* The slot of a cluster that started without its ticket and has left its worker. */
 typedef struct ptx_ticket_slot {
@@ -54,17 +51,10 @@ static void wake_waiters(ptx_run *run) {
         pthread_cond_broadcast(&run->tickets.changed);
 }
 
-/* Waits for a change, or for WAIT_NANOSECONDS. The calling thread also polls the interrupt callback. */
+/* Waits for a change, for at most 10 ms. The calling thread also polls the interrupt callback. */
 static void wait_for_change(ptx_worker *worker) {
     ptx_run *run = worker->run;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += WAIT_NANOSECONDS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    pthread_cond_timedwait(&run->tickets.changed, &run->lock, &until);
+    ptx_run_wait(run, &run->tickets.changed);
     if (worker->caller) {
         pthread_mutex_unlock(&run->lock);
         (void)ptx_run_interrupted(run, &worker->last_poll);

@@ -172,58 +172,61 @@ ptx_type ptx_type_named(const char *name, size_t length) {
     return PTX_TYPE_NONE;
 }
 
-static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) {
-    static const struct {
-        const char *name;
-        uint8_t space, vector, rank, combine, compare, rounding, shape;
-        bool ftz, sat, relu, aligned, strong, cache_hint, has_layout, column_major;
-    } words[] = {
-        {"global", .space = PTX_SPACE_GLOBAL},
-        {"shared", .space = PTX_SPACE_SHARED},
-        {"shared::cta", .space = PTX_SPACE_SHARED},
-        {"shared::cluster", .space = PTX_SPACE_CLUSTER},
-        {"param", .space = PTX_SPACE_PARAM},
-        {"param::entry", .space = PTX_SPACE_PARAM},
-        {"param::func", .space = PTX_SPACE_PARAM},
-        {"const", .space = PTX_SPACE_CONST},
-        {"local", .space = PTX_SPACE_LOCAL},
-        {"v2", .vector = 2},
-        {"v4", .vector = 4},
-        {"1d", .rank = 1},
-        {"2d", .rank = 2},
-        {"3d", .rank = 3},
-        {"4d", .rank = 4},
-        {"5d", .rank = 5},
-        {"a1d", .rank = 2}, /* coordinates, with the layer */
-        {"a2d", .rank = 4},
-        {"cube", .rank = 4},
-        {"acube", .rank = 4},
-        {"and", .combine = PTX_COMBINE_AND},
-        {"or", .combine = PTX_COMBINE_OR},
-        {"xor", .combine = PTX_COMBINE_XOR},
+/* Parts of opcodes that are no types; 0 and false: nothing is said by this part. */
+static const struct {
+    const char *name;
+    uint8_t space, vector, rank, combine, compare, rounding, shape;
+    bool ftz, sat, relu, aligned, strong, cache_hint, has_layout, column_major;
+} words[] = {
+    {"global", .space = PTX_SPACE_GLOBAL},
+    {"shared", .space = PTX_SPACE_SHARED},
+    {"shared::cta", .space = PTX_SPACE_SHARED},
+    {"shared::cluster", .space = PTX_SPACE_CLUSTER},
+    {"param", .space = PTX_SPACE_PARAM},
+    {"param::entry", .space = PTX_SPACE_PARAM},
+    {"param::func", .space = PTX_SPACE_PARAM},
+    {"const", .space = PTX_SPACE_CONST},
+    {"local", .space = PTX_SPACE_LOCAL},
+    {"v2", .vector = 2},
+    {"v4", .vector = 4},
+    {"1d", .rank = 1},
+    {"2d", .rank = 2},
+    {"3d", .rank = 3},
+    {"4d", .rank = 4},
+    {"5d", .rank = 5},
+    {"a1d", .rank = 2}, /* coordinates, with the layer */
+    {"a2d", .rank = 4},
+    {"cube", .rank = 4},
+    {"acube", .rank = 4},
+    {"and", .combine = PTX_COMBINE_AND},
+    {"or", .combine = PTX_COMBINE_OR},
+    {"xor", .combine = PTX_COMBINE_XOR},
 #define COMPARISON(id, name, test) {#name, .compare = PTX_COMPARE_##id},
 #include "comparisons.def"
-        {"rni", .rounding = PTX_ROUND_NEAREST},
-        {"rzi", .rounding = PTX_ROUND_ZERO},
-        {"rmi", .rounding = PTX_ROUND_DOWN},
-        {"rpi", .rounding = PTX_ROUND_UP},
-        {"rz", .rounding = PTX_ROUND_ZERO},
-        {"rm", .rounding = PTX_ROUND_DOWN},
-        {"rp", .rounding = PTX_ROUND_UP},
+    {"rni", .rounding = PTX_ROUND_NEAREST},
+    {"rzi", .rounding = PTX_ROUND_ZERO},
+    {"rmi", .rounding = PTX_ROUND_DOWN},
+    {"rpi", .rounding = PTX_ROUND_UP},
+    {"rz", .rounding = PTX_ROUND_ZERO},
+    {"rm", .rounding = PTX_ROUND_DOWN},
+    {"rp", .rounding = PTX_ROUND_UP},
 #define SHAPE(m, n, k) {"m" #m "n" #n "k" #k, .shape = PTX_SHAPE_##m##x##n##x##k},
 #include "shapes.def"
-        {"row", .has_layout = true},
-        {"col", .has_layout = true, .column_major = true},
-        {"ftz", .ftz = true},
-        {"sat", .sat = true},
-        {"relu", .relu = true},
-        {"aligned", .aligned = true},
-        {"volatile", .strong = true},
-        {"relaxed", .strong = true},
-        {"acquire", .strong = true},
-        {"release", .strong = true},
-        {"L2::cache_hint", .cache_hint = true},
-    };
+    {"row", .has_layout = true},
+    {"col", .has_layout = true, .column_major = true},
+    {"ftz", .ftz = true},
+    {"sat", .sat = true},
+    {"relu", .relu = true},
+    {"aligned", .aligned = true},
+    {"volatile", .strong = true},
+    {"relaxed", .strong = true},
+    {"acquire", .strong = true},
+    {"release", .strong = true},
+    {"L2::cache_hint", .cache_hint = true},
+};
+
+/* Adds what a part of an opcode stands for. */
+static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) {
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i].name) != length || memcmp(words[i].name, part, length) != 0)
             continue;
@@ -271,7 +274,7 @@ static ptx_effect effect_of(const char *name, size_t length) {
     return PTX_EFFECT_NONE;
 }
 
-ptx_opcode_parts ptx_opcode_split(const char *name, size_t length) {
+static ptx_opcode_parts split_opcode(const char *name, size_t length) {
     ptx_opcode_parts parts = {.vector = 1, .effect = effect_of(name, length)};
     const char *end = name + length;
     for (name += part_length(name, end) + 1; name < end;) {
@@ -305,7 +308,7 @@ const ptx_opcode_cached *ptx_opcode_lookup(ptx_opcode_index *index, const char *
     if (!known->name || known->length != length || memcmp(known->name, name, length) != 0)
         *known = (ptx_opcode_cached){.name = name,
                                      .length = length,
-                                     .parts = ptx_opcode_split(name, length),
+                                     .parts = split_opcode(name, length),
                                      .row = ptx_opcode_find(index, name, length, NULL)};
     return known;
 }

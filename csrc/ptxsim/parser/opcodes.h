@@ -81,8 +81,6 @@ const ptx_unsupported_row *ptx_unsupported_at(size_t index);
 /* The row that matches an opcode; NULL if none does. */
 const ptx_unsupported_row *ptx_unsupported_find(const char *name, size_t length);
 
-ptx_opcode_parts ptx_opcode_split(const char *name, size_t length);
-
 /* The type with this name, such as "u32"; PTX_TYPE_NONE if it names no type. */
 ptx_type ptx_type_named(const char *name, size_t length);
 

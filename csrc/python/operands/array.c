@@ -256,6 +256,17 @@ static bool set_view_address(const py_array *array, PyObject *strides, long long
     return low >= 0 && high <= (int64_t)size_in_bytes(base);
 }
 
+/* A view of the array's memory in C order, without an address yet. NULL with an exception set. */
+static py_array *new_view(py_state *state, py_array *array, size_t ndim, const uint64_t *extent) {
+    py_array *view = py_array_new(state, array->kind, array->index, array->dtype, ndim, extent);
+    if (view == NULL)
+        return NULL;
+    py_array_set_stream(view, array->stream, array->stream_owner, true);
+    view->process = array->process;
+    view->base = (py_array *)Py_NewRef(array->base != NULL ? array->base : array);
+    return view;
+}
+
 PyObject *py_array_view(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *object, *shape, *strides;
@@ -270,12 +281,9 @@ PyObject *py_array_view(PyObject *module, PyObject *args) {
         return NULL;
     if (PyTuple_GET_SIZE(strides) != PyTuple_GET_SIZE(shape))
         return PyErr_Format(PyExc_ValueError, "strides: expected one an axis");
-    py_array *view = py_array_new(state, array->kind, array->index, array->dtype, ndim, extent);
+    py_array *view = new_view(state, array, ndim, extent);
     if (view == NULL)
         return NULL;
-    py_array_set_stream(view, array->stream, array->stream_owner, true);
-    view->process = array->process;
-    view->base = (py_array *)Py_NewRef(array->base != NULL ? array->base : array);
     /* A view without elements has no address, and the strides of C order. */
     if (size_in_bytes(view) == 0 || set_view_address(array, strides, offset, view))
         return (PyObject *)view;
@@ -330,12 +338,9 @@ PyObject *py_array_reshaped(PyObject *module, PyObject *args) {
         return Py_NewRef(Py_NotImplemented);
     if (detach_stream_now(array) < 0)
         return NULL;
-    py_array *view = py_array_new(state, array->kind, array->index, array->dtype, ndim, extent);
+    py_array *view = new_view(state, array, ndim, extent);
     if (view == NULL)
         return NULL;
-    py_array_set_stream(view, array->stream, array->stream_owner, true);
-    view->process = array->process;
-    view->base = (py_array *)Py_NewRef(array->base != NULL ? array->base : array);
     view->pointer = array->pointer;
     return (PyObject *)view;
 }

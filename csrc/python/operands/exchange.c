@@ -208,7 +208,7 @@ static bool is_jax_type(PyTypeObject *type) {
     return found;
 }
 
-/* Asks for the index of the CUDA device. 1: found; 0: the array is elsewhere; -1 with an exception set. */
+/* Finds the index of the CUDA device. 1: found; 0: the array is elsewhere; -1 with an exception set. */
 static int find_jax_device(const py_state *state, PyObject *object, long *index) {
     PyObject *device = PyObject_CallMethodNoArgs(object, state->names[PY_NAME___dlpack_device__]);
     long type = 0;

@@ -15,8 +15,8 @@ typedef struct py_tensor {
 
 /* 1: converted; the tensor is on a CUDA device. 0: no table, a tensor that is more than its memory (a
    gradient, a conjugate view), or the producer rejected it: `__dlpack__` has to be called from Python, which
-   raises the reason. -1: an attribute raised an exception, which is set. `detached`: the caller knows the
-   type, and that autograd does not record the call, so that the tensor may require a gradient. */
+   raises the reason. -1: an attribute raised an exception, which is set. `detached`: the caller has checked
+   the type, and autograd does not record the call, so that the tensor may require a gradient. */
 int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_tensor *out);
 
 /* Converts an array of JAX on a CUDA device by its `__dlpack__`, as its type has no table of C functions. The

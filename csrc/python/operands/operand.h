@@ -40,8 +40,8 @@ static inline void py_operand_init(py_operand *self) {
 
 typedef enum py_conversion {
     PY_NO_COPY,  /* aligned NumPy arrays in native byte order, device arrays, tensors; others return 0 */
-    PY_DETACHED, /* the same for types that the caller knows, and a call that autograd does not record: a
-                    tensor may require a gradient */
+    PY_DETACHED, /* the same for types that the caller has checked, and a call that autograd does not record:
+                    a tensor may require a gradient */
     PY_DEFERRED, /* PY_NO_COPY, and arrays of JAX: the caller is a job that py_job_run runs, which releases
                     them when its work is done */
     PY_NATIVE,   /* aligned NumPy arrays in native byte order, device arrays, views; others raise */

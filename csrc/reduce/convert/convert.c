@@ -57,18 +57,23 @@ _Static_assert(offsetof(gr_transpose_params, out) == offsetof(gr_copy_params, ou
                    offsetof(gr_convert_params, at) == 0,
                "append() relocates the first fields of all three");
 
+typedef struct launch {
+    const char *file, *kernel, *size; /* size: suffix of the kernel's name */
+    uint64_t blocks;
+    uint32_t threads;
+} launch;
+
 /* Appends a launch, whose parameters begin as gr_copy_params do. Returns false if the grid is too large. */
-static bool append(const char *file, const char *kernel, const char *size, uint64_t blocks, uint32_t threads,
-                   const void *params, size_t bytes, const endpoint *in, const endpoint *out,
-                   gr_program *program) {
-    if (blocks > GR_MAX_GRID)
+static bool append(const launch *of, const void *params, size_t bytes, const endpoint *in,
+                   const endpoint *out, gr_program *program) {
+    if (of->blocks > GR_MAX_GRID)
         return false;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
-    step->kernel.owner = file;
-    GR_KERNEL_NAME(step->kernel.file, file);
-    GR_KERNEL_NAME(step->kernel.entry, kernel, size);
-    step->grid[0] = (uint32_t)blocks;
-    step->block[0] = threads;
+    step->kernel.owner = of->file;
+    GR_KERNEL_NAME(step->kernel.file, of->file);
+    GR_KERNEL_NAME(step->kernel.entry, of->kernel, of->size);
+    step->grid[0] = (uint32_t)of->blocks;
+    step->block[0] = of->threads;
     gr_program_relocate(program, offsetof(gr_copy_params, in), in->buffer);
     gr_program_relocate(program, offsetof(gr_copy_params, out), out->buffer);
     return true;
@@ -141,9 +146,12 @@ static bool plan_transpose(const dim dims[GR_CONVERT_DIMS], size_t down, size_t 
         return false;
     params.tiles_across = (uint32_t)tiles_across;
     params.tiles_down = (uint32_t)tiles_down;
-    return append("copy", vectors ? "copy_turned_vectors_" : "copy_turned_", sizes[item],
-                  blocks * tiles_across * tiles_down, vectors ? GR_TRANSPOSE_VECTOR_THREADS : GR_COPY_THREADS,
-                  &params, sizeof params, in, out, program);
+    const launch tiles = {.file = "copy",
+                          .kernel = vectors ? "copy_turned_vectors_" : "copy_turned_",
+                          .size = sizes[item],
+                          .blocks = blocks * tiles_across * tiles_down,
+                          .threads = vectors ? GR_TRANSPOSE_VECTOR_THREADS : GR_COPY_THREADS};
+    return append(&tiles, &params, sizeof params, in, out, program);
 }
 
 /* ---- runs and single elements ---- */
@@ -207,10 +215,12 @@ static bool plan_copy(const dim dims[GR_CONVERT_DIMS], size_t close, size_t item
         }
         params.count = out->bytes / item / params.inner;
     }
-    return append("copy", runs ? "copy_runs_" : "copy_each_",
-                  sizes[runs && item > MAX_RUN_ITEM ? MAX_RUN_ITEM : item],
-                  gr_ceil_div(params.count, each * GR_COPY_THREADS), GR_COPY_THREADS, &params, sizeof params,
-                  in, out, program);
+    const launch copies = {.file = "copy",
+                           .kernel = runs ? "copy_runs_" : "copy_each_",
+                           .size = sizes[runs && item > MAX_RUN_ITEM ? MAX_RUN_ITEM : item],
+                           .blocks = gr_ceil_div(params.count, each * GR_COPY_THREADS),
+                           .threads = GR_COPY_THREADS};
+    return append(&copies, &params, sizeof params, in, out, program);
 }
 
 /* ---- dtype conversion ---- */
@@ -224,9 +234,13 @@ static bool plan_conversion(const gr_conversion *conversion, const dim dims[GR_C
     const bool vectors = params.at.dims == 1 && is_even((int64_t)count, GR_CONVERT_ITEMS_PER_THREAD) &&
                          dims[0].in == (int64_t)gr_dtypes[conversion->from].item_bytes &&
                          is_even((int64_t)(in->address | out->address), GR_COPY_VECTOR);
-    return append("convert", vectors ? "convert_vectors" : "convert", "",
-                  gr_ceil_div(count, (uint64_t)GR_CONVERT_ITEMS_PER_THREAD * GR_COPY_THREADS),
-                  GR_COPY_THREADS, &params, sizeof params, in, out, program);
+    const launch conversions = {
+        .file = "convert",
+        .kernel = vectors ? "convert_vectors" : "convert",
+        .size = "",
+        .blocks = gr_ceil_div(count, (uint64_t)GR_CONVERT_ITEMS_PER_THREAD * GR_COPY_THREADS),
+        .threads = GR_COPY_THREADS};
+    return append(&conversions, &params, sizeof params, in, out, program);
 }
 
 /* Transposes before it converts: an additional pass, but otherwise each element would read a sector (32

@@ -14,7 +14,7 @@ enum {
     TILE_LANES = 16,        /* max. threads per result, */
     MIN_TILE_THREADS = 128, /* where the order counts, and of a block together */
     MAX_TILE_ROW = 32,      /* bytes of a row in a region of several columns: wider rows fill sectors */
-    THREAD_BYTES = 256,     /* bytes of a run per thread: sixteen 16-byte loads */
+    THREAD_BYTES = 256,     /* bytes of a run per thread: 16 loads of 16 bytes */
     MIN_THREAD_BYTES = 64,  /* bytes per thread if threads would be idle: four loads, in flight at once */
     SECTOR_BYTES = 32,
     MIN_LANES = 4,         /* min. neighbouring threads per run, which read whole sectors, */

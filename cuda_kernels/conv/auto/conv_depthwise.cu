@@ -12,7 +12,7 @@ using namespace gr::conv;
 
 enum { THREADS = GR_CONV_DEPTHWISE_THREADS, EACH = GR_CONV_DEPTHWISE_OUTPUTS };
 
-// As conv_tap, of sizes for which 32 bits are enough, as the planner sees to.
+// As conv_tap, of sizes for which 32 bits are enough; the planner ensures it.
 __device__ unsigned tap_of(const gr_conv_axis &axis, unsigned result, unsigned tap) {
     return result * unsigned(axis.stride) + tap * unsigned(axis.dilation) - unsigned(axis.padding);
 }

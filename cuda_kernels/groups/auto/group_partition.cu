@@ -107,7 +107,7 @@ template <class Item, class Label, unsigned Each> struct Tile {
                 locals[at] = uint16_t(group[i] & ((1u << p.shift) - 1));
             }
     }
-    // Asks for the rows of the tile, while the kernel before ends.
+    // Prefetches the rows of the tile, while the kernel before ends.
     __device__ void prefetch() const {
         prefetch(reinterpret_cast<const Item *>(p.sums.in) + first);
         prefetch(reinterpret_cast<const Label *>(p.sums.labels) + first);

@@ -1,5 +1,5 @@
-// Rows of pixels (NHWC) that bulk copies (TMA) bring to shared memory, each with an mbarrier that tells when
-// it has arrived, and zeros where a block reaches beyond the picture. From c4 on.
+// Rows of pixels (NHWC) that bulk copies (TMA) bring to shared memory, each with an mbarrier that completes
+// when it has arrived, and zeros where a block reaches beyond the picture. From c4 on.
 #pragma once
 
 #include "conv/conv.cuh"
@@ -14,8 +14,8 @@ inline __device__ void copy_bytes(void *to, const void *from, unsigned bytes, co
     ptx::cp_async_bulk(shared_address(to), from, bytes, shared_address(barrier));
 }
 
-// Asks for all rows: COLUMNS pixels of CHANNELS channels, which is all that x has, from row `top` and column
-// `left` on, both of which may be outside. For all threads of the block; has a barrier.
+// Begins the copies of all rows: COLUMNS pixels of CHANNELS channels, which is all that x has, from row `top`
+// and column `left` on, both of which may be outside. For all threads of the block; has a barrier.
 template <int COLUMNS, int CHANNELS, int ROWS, int PITCH>
 __device__ void begin_rows_of_pixels(const gr_conv_params &p, const float *x, int top, int left,
                                      float (&rows)[ROWS][PITCH], const uint64_t (&is_there)[ROWS]) {

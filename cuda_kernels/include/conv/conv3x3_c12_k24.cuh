@@ -28,7 +28,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
     const gr_conv_params &p;
     uint32_t shared;
     unsigned filter, down, along, picture; // the first of the block
-    int top, left, filters;                // of x: what it sees; filters that there are
+    int top, left, filters;                // of the part of x that it reads; filters: their number
     const T *x, *w;
 
     __device__ explicit Conv3x3C12K24(const gr_conv_tiles_params &tiled)

@@ -19,7 +19,7 @@ template <int ROWS, int COLUMNS_> struct RowTensorCoreConv {
     };
     uint32_t filters[3][PIECES][FILTERS / 8]; // of a row of taps
 
-    // Of neighbouring lanes four have one filter; eight filters make a fragment. So many are there.
+    // Four neighbouring lanes have one filter; eight filters make a fragment. `there`: number of filters.
     __device__ void load_filters(const Shared &shared, unsigned there) {
         const unsigned lane = threadIdx.x % 32;
         ptx::mbarrier_wait_parity(shared_address(&shared.weights_are_there), 0);

@@ -52,7 +52,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
     unsigned warp, lane, taps, stride, pieces; // pieces: planes for each remainder
     unsigned group, filter, picture;           // group of filters, its first filter in this block
     unsigned down, along;                      // the first result
-    int top, left;                             // of x: what it sees
+    int top, left;                             // of the part of x that it reads
     uint32_t pixels, filters, table;           // in shared memory
     uint32_t part;                             // bytes of the pixels, in one of their parts
     const T *x, *w;
@@ -180,7 +180,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
     __device__ void make_table() const {
         for (unsigned step = threadIdx.x; step < tiled.k_steps; step += 32 * WARPS)
             entries()[step] = entry_of(step);
-        // A plane of zeros, and what lies between planes: nothing is multiplied by it, but it is there.
+        // A plane of zeros, and zeros between planes, which are read, but multiplied by nothing.
         const unsigned plane = unsigned(tiled.plane), used = unsigned(tiled.rows * tiled.pitch) * 16;
         for (unsigned first = 0; first < PARTS * part; first += plane) {
             const bool whole_plane = taps * pieces % 2 == 1 && (first + plane) % part == 0;

@@ -30,12 +30,12 @@ struct FilterTile {
     }
 };
 
-// Whether four neighbouring filters of a pixel can be stored at once, if they are there.
+// Whether four neighbouring filters of a pixel, if it has so many, can be stored at once.
 inline __device__ bool fours_aligned(const gr_conv_params &p) {
     return p.of_out.channel == 1 && p.out % 16 == 0 && p.filters % 4 == 0;
 }
 
-// The results of LENGTH filters of a pixel, of which `there` are there; `aligned` is fours_aligned.
+// The results of LENGTH filters of a pixel, of which `there` exist; `aligned` is fours_aligned.
 template <int LENGTH>
 __device__ void store_filters(const gr_conv_params &p, float *to, int there, bool aligned,
                               const float *sums) {
@@ -50,7 +50,7 @@ __device__ void store_filters(const gr_conv_params &p, float *to, int there, boo
                     to[j * p.of_out.channel] = sums[j];
 }
 
-// Two neighbouring filters, of which `there` are there.
+// Two neighbouring filters, of which `there` exist.
 inline __device__ void store_pair(float *to, int there, bool aligned, float a, float b) {
     if (aligned && there > 0)
         store_at_once(to, float2{a, b});

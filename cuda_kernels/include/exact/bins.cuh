@@ -48,7 +48,7 @@ inline __device__ bool is_used(double x) {
 inline __device__ bool is_used(double2 pair) {
     return !is_minus_zero(pair.y);
 }
-// The first part of a pair tells whether there are infinities and NaNs.
+// Infinities and NaNs are in the first part of a pair.
 inline __device__ uint32_t flags_of(double2 pair) {
     return isfinite(pair.x) ? is_used(pair) ? GR_EXACT_NOT_MINUS_ZERO : 0 : flags_of(pair.x);
 }

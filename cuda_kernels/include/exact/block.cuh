@@ -91,7 +91,7 @@ template <unsigned Bits, class T> __device__ T warp_total(T x) {
 }
 
 // Adds the block's state to the result's state, as integers, so in any order. Returns true in the last block,
-// which then sees the whole sum.
+// to which the whole sum is then visible.
 template <unsigned Words> __device__ bool is_last_to_join(int64_t *whole) {
     __shared__ bool last;
     int64_t *state = block_state();

@@ -131,7 +131,7 @@ struct TwoSum {
 };
 
 // A running sum as two float64, of which the second is at most half a unit of the first, and a
-// superaccumulator for what they leave out. Most sums are rounded from the former alone.
+// superaccumulator for what they leave out. Most sums are rounded from the two float64 alone.
 template <class In> struct SplitSum {
     static constexpr double most = 1.0715086071862673e301; // 2^1000: TwoSum does not overflow below
     double high, low;

@@ -268,7 +268,7 @@ template <class In, bool Pair> struct BlockElements {
     using V = typename Loaded<In, Pair>::V;
     static constexpr unsigned turns = Loaded<In, Pair>::turns;
     const In *in, *second;
-    unsigned count, head, chunks, begin, end; // few, as the host sees to
+    unsigned count, head, chunks, begin, end; // few: the host ensures it
 
     __device__ BlockElements(const gr_exact_params &p, Offsets base)
         : in(reinterpret_cast<const In *>(p.in + base.in)),

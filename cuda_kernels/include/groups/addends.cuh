@@ -44,7 +44,7 @@ struct WindowPlace {
     unsigned window;
 };
 
-// place(x, choice) tells the window of x, and addend(x, choice, window) is x in units of the first exponent
+// place(x, choice) is the window of x, and addend(x, choice, window) is x in units of the first exponent
 // of this window. An element outside the windows goes to the planes.
 template <class In> struct Addends : TwoWords {
     static constexpr unsigned exponents = GR_GROUP_WINDOW_EXPONENTS, bins = 256, per_bin = 1, infinity = 255;

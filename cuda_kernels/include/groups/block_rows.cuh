@@ -91,7 +91,7 @@ template <class In, class Label> struct BlockRows {
             Rows<Label>::is_aligned(labels + first) && (repeats || Rows<In>::is_aligned(in + first));
         return {first, count, count / step, aligned};
     }
-    // Asks for the first rows of the block, while the kernel before ends and the windows are chosen.
+    // Prefetches the first rows of the block, while the kernel before ends and the windows are chosen.
     __device__ void prefetch(const Share &share) const {
         const uint64_t rows = min(share.count, uint64_t(GR_GROUP_WINDOW_PREFETCHED_ROWS));
         if (!repeats)

@@ -151,7 +151,7 @@ template <class In> struct FloatColumn {
         return scale.unit - scale.gap * (1 - int(word)) + GR_EXACT_NARROW_BELOW;
     }
     __device__ bool finite() const {
-        return true; // the range tells
+        return true; // ensured by the range
     }
     __device__ bool minus_zero() const {
         return upper == 0 && is_minus_zero(lower);

@@ -84,7 +84,7 @@ template <class In, unsigned V> struct SortedRows {
             rows.pack[i] = load(row[i]);
     }
 
-    // The sums of sorted rows, the first of which are in `rows`; those from `end` on are there afterwards.
+    // The sums of sorted rows, the first of which are in `rows`; afterwards it has the rows from `end` on.
     __device__ Sums sums_of(uint32_t begin, uint32_t end, Rows &rows) const {
         Sums sums;
         for (uint32_t at = begin; at < end; at += batch) {

@@ -147,8 +147,8 @@ enum Checks { NONE, OF_A, OF_A_K_MAJOR, OF_BOTH };
 
 // The pipeline.
 // `GROUP` elements along k have the copies that belong to them begun together: ptxas puts idle instructions
-// between loads from shared memory and copies. On an H200 65536 x 64 x 64 takes 21.2 us by fours and 21.9 one
-// by one; with checks, which make groups long, 4095 x 4095 x 4095 by m9 2,962 us and 2,865.
+// between loads from shared memory and copies. On an H200 65536 x 64 x 64 takes 21.2 us in groups of four and
+// 21.9 one by one; with checks, which make groups long, 4095 x 4095 x 4095 by m9 2,962 us and 2,865.
 template <class T, int ROWS, int COLUMNS, int TILE_K, int THREADS, int STAGES, Checks CHECKS, int GROUP = 4>
 struct Steps {
     enum { PAD = 16 / sizeof(T), K_MAJOR = CHECKS == OF_A_K_MAJOR };
@@ -229,8 +229,8 @@ struct Steps {
         }
         const auto take_step = [&] {
             ptx::cp_async_wait_group<STAGES - 2>();
-            __syncthreads(); // the copies of all are there, and the stage of the step before is no longer
-                             // read
+            __syncthreads(); // all copies have arrived, and no thread reads the stage of the step before any
+                             // longer
             const int valid_k = begun < range.steps ? TILE_K : 0; // of what is copied, where that is checked
             advance();
             multiply(a[now], b[now], [&](int i) {
@@ -269,8 +269,8 @@ template <int COLUMNS, int THREAD_M, int THREAD_N, int LANES_M_ = THREAD_M<THREA
     }
 };
 
-// Multiplies a thread's results by a one that the compiler does not know, so that they may be in other
-// registers than those that are stored.
+// Multiplies a thread's results by one, from a special register so that the compiler keeps the product: it
+// may be in other registers than those that are stored.
 template <class T, int R, int S> __device__ void free_of_store(T (&sums)[R][S]) {
     const float one = float(blockDim.z);
 #pragma unroll

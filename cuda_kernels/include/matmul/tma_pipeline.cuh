@@ -125,8 +125,8 @@ struct MatrixPair {
     }
 };
 
-// Asks for the tiles of float32 of each step along k, TILE_K elements of it: rows of A, and OF_B bytes behind
-// them rows of B, in boxes of 32 columns. BYTES in all.
+// Begins the copies of the tiles of float32 of each step along k, TILE_K elements of it: rows of A, and OF_B
+// bytes behind them rows of B, in boxes of 32 columns. BYTES in all.
 template <int TILE_K, int COLUMNS, int BYTES, int OF_B, class Pipeline>
 __device__ void produce_f32(const gr_matmul_tma_params &maps, Pipeline &ring, const MatrixPair &pair,
                             TileCoord place) {

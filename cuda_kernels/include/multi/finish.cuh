@@ -40,7 +40,8 @@ inline __device__ uint64_t leading_root(uint64_t high, uint64_t low, unsigned bi
 
 // The square root of carried, nonnegative digits, `count` of them up to the last nonzero one. `tail`: whether
 // any but the leading five of them is nonzero. A square of `precision` + 1 bits, at which rounding changes,
-// has at most 108 bits, of which the leading 127 and what follows tell on which side of it the sum is.
+// has at most 108 bits, and the leading 127 bits of the sum with the rest decide on which side of it the sum
+// is.
 inline __device__ uint64_t rounded_root(const int64_t *digit, unsigned count, unsigned below, bool tail,
                                         gr_exact_format format) {
     const auto at = [&](unsigned i) { return i < count ? static_cast<uint64_t>(digit[count - 1 - i]) : 0; };

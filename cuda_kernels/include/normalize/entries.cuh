@@ -9,7 +9,7 @@ using namespace gr::normalize;
     GR_ENTRY((GR_NORMALIZE_MAX_THREADS, 2), row_##op##_##dtype##_v##vectors, gr_normalize_params,            \
              rows<Op, In, vectors>)
 // The numbers of vectors per thread are GR_NORMALIZE_VECTORS and GR_NORMALIZE_MAX_VECTORS, as the planner
-// names them; rows of one tile of 16-bit elements have the former alone.
+// names them; rows of one tile of 16-bit elements have GR_NORMALIZE_VECTORS alone.
 #define GR_TILES_ENTRY(prefix, cluster, op, Op, dtype, In, vectors)                                          \
     GR_ENTRY((GR_NORMALIZE_MAX_THREADS, 2), prefix##_##op##_##dtype, gr_normalize_params,                    \
              row_tiles<Op, In, vectors, cluster>)

@@ -74,7 +74,7 @@ template <class In, unsigned VECTORS> struct Elements<In, VECTORS, false> {
         return T::element(raw, i);
     }
     // Hides the elements from the compilers, which would keep the numbers of a pass in local memory for the
-    // next pass. They do not know that threadIdx.z is 0.
+    // next pass. threadIdx.z is 0, but no constant to them.
     __device__ void forget() {
         const unsigned zero = threadIdx.z;
 #pragma unroll

@@ -1,5 +1,5 @@
 // Order statistics (elements of given ranks) by radix selection: digit by digit of the elements' keys, a
-// histogram tells which digit the element of a rank has.
+// histogram gives the digit that the element of a rank has.
 #pragma once
 
 #include <cstdint>
@@ -92,8 +92,8 @@ template <class Count> __device__ Count sum_up_to(Count x) {
 }
 
 // Of 2^bits bins, at least 32, the one that has the element of rank `rest`, which becomes its rank within
-// that bin; by a warp. There is none only where somebody writes to the elements meanwhile: then it is the
-// last one.
+// that bin; by a warp. If the elements are written meanwhile, there may be none: then it is the last
+// one.
 template <class Count> __device__ unsigned bin_of(const Count *bins, unsigned bits, uint64_t &rest) {
     const unsigned lane = threadIdx.x % 32, each = 1u << (bits - 5), width = min(each, 32u);
     Count own = 0;
@@ -256,7 +256,7 @@ template <class Key> struct Gather {
                 const uint64_t ties_before = e + __popc(is_equal[j] & before);
                 if (is_below[j] >> lane & 1 || (is_equal[j] >> lane & 1 && ties_before < ties)) {
                     const uint64_t at = b + __popc(is_below[j] & before) + min(ties_before, ties);
-                    if (at < most) { // unless somebody writes to the elements meanwhile
+                    if (at < most) { // unless the elements are written meanwhile
                         out[at] = held[j];
                         indices[at] = int64_t(from + j * 32);
                     }

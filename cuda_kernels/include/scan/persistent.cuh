@@ -232,7 +232,7 @@ template <class F, class In> struct PersistentScan {
             x[k] = F::identity();
         }
         State sum = F::identity(), before = F::identity();
-        unsigned lanes = 0, ready = 0; // lanes all of whose sums are there, up to the first that lacks one
+        unsigned lanes = 0, ready = 0; // lanes with all of their sums, up to the first that lacks one
         for (unsigned out = 0;;) {
             NodePoll<State> looked[mine], of_chunk;
 #pragma unroll

@@ -84,7 +84,7 @@ template <class F> struct Scan : ScanLookback<F> {
     State *sums; // of nodes
     unsigned first;
     Vec<Out, vector> ahead_of_time[vectors]; // elements of the next tile
-    bool ready = false;                      // that they are there
+    bool ready = false;                      // whether they are loaded
 
     __device__ Scan(const gr_scan_params &params, unsigned char *elements, unsigned char *states)
         : ScanLookback<F>(states, params.columns_shift, params.groups_shift), p(params),
@@ -163,7 +163,7 @@ template <class F> struct Scan : ScanLookback<F> {
             });
         }
     }
-    // Asks for the elements of a tile that comes next, so that they are in flight meanwhile.
+    // Begins to load the elements of the next tile, so that they are in flight meanwhile.
     __device__ void fetch(const ScanTile &tile) {
         const Out *in = reinterpret_cast<const Out *>(p.in) + tile.in;
         ready = !tile.none && p.kind == GR_SCAN_AS_RESULT && is_whole(tile, in);

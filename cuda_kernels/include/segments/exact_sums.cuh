@@ -44,8 +44,8 @@ struct Exponents {
         most = max(most, upper);
         least = min(least, 2 * upper + more - 1); // zeros wrap: they do not count
     }
-    // Whether those of all lanes are up to `apart` apart, as far as a comparison with the greatest of lane 0
-    // tells. That takes less time than join_warp().
+    // Whether the ranges of all lanes are up to `apart` apart, by a comparison with the greatest of lane 0
+    // alone. That takes less time than join_warp().
     __device__ bool are_near_those_of_lane_0(int apart) const {
         constexpr int above = 3;
         const int top = int(__shfl_sync(0xffffffffu, most, 0) >> 20) + above;

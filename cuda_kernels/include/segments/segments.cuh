@@ -97,7 +97,8 @@ template <class F> struct Segments : SegmentLookback<F> {
         tile.width = min(uint64_t(p.width), p.inner - across);
         return tile;
     }
-    // Offsets on a device are as the caller made them; whatever they are, no row is read that is not there.
+    // Offsets on a device are as the caller made them; whatever they are, no row outside of the array is
+    // read.
     __device__ SegmentPiece piece_of(uint64_t number) const {
         SegmentPiece piece;
         const int64_t base = max(int64_t(0), min(offsets[0], int64_t(p.rows)));

@@ -53,7 +53,7 @@ template <class F, class Params> struct SegmentResults {
         const uint32_t to = p.to == SEGMENT_c64 ? SEGMENT_f32 : p.to == SEGMENT_c128 ? SEGMENT_f64 : p.to;
         ExactResults{p.out, p.lost, to, (p.flags & GR_SEGMENT_MEAN) != 0}.put(index, sum, count);
     }
-    // Writes the result of a segment of `count` elements; `place` is what those who look for places found.
+    // Writes the result of a segment of `count` elements; `place` is the position of an extreme.
     // The sum is a State, or Near.
     template <class Of> __device__ void put(uint64_t index, Of sum, int64_t count, int64_t place) const {
         if (count <= 0) {

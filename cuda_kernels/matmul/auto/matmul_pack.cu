@@ -1,4 +1,4 @@
-// Copies matrices whose rows do not lie as kernels want them. Where the elements of a row are contiguous,
+// Copies matrices whose layout kernels do not support. Where the elements of a row are contiguous,
 // each thread puts together 16 bytes of a row, wherever that begins. Else a tile of 32 by 32 goes through
 // shared memory, so that neighbouring threads read neighbours and write neighbours; its column more keeps the
 // lanes that read a column of the tile in 32 banks.

@@ -125,7 +125,7 @@ template <class W> __device__ W group_sum(W *slots, W sum, unsigned lanes) {
     return slots[threadIdx.x % (THREADS / lanes) * lanes];
 }
 
-// Whether this block is the last of the parts of its results; then it sees the sums of all.
+// Whether this block is the last of the parts of its results; then the sums of all are visible to it.
 inline __device__ bool is_last(unsigned *ticket, unsigned parts) {
     __shared__ bool last;
     __syncthreads();

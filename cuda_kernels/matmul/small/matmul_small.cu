@@ -78,7 +78,7 @@ template <class Sums_, int COLUMNS> struct Small {
     }
 };
 
-// Whether this block is the last one of the parts of a tile; then it sees the sums of all.
+// Whether this block is the last one of the parts of a tile; then the sums of all are visible to it.
 inline __device__ bool is_last(unsigned *ticket, unsigned parts) {
     __shared__ bool last;
     __threadfence();

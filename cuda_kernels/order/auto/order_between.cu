@@ -15,7 +15,7 @@ template <class T> constexpr bool is_half = std::is_same<T, gr_f16>::value;
 template <class T>
 constexpr bool is_complex = std::is_same<T, gr_c64>::value || std::is_same<T, gr_c128>::value;
 
-// What a result is made of. Arrays in the parameters are read by numbers that the compiler knows.
+// What a result is made of. Arrays in the parameters are indexed by constants.
 struct Ends {
     unsigned lower = 0, upper = 0;
     double weight = 0, rest = 0;

@@ -1,5 +1,5 @@
-// Elements of given ranks, by their keys' digits from the first on: the histogram of a digit tells which
-// digit the element of a rank has, and its rank among the elements with that digit.
+// Elements of given ranks, by their keys' digits from the first on: the histogram of a digit gives the
+// digit that the element of a rank has, and its rank among the elements with that digit.
 #include "grid/tickets.cuh"
 #include "order/order.cuh"
 

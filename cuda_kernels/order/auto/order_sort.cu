@@ -1,6 +1,6 @@
 // Lines sorted by one digit of their keys after the other, the last one first: elements that have the same
 // digit stay in their order. A line that fits is a block's; the tiles of others count how many of their
-// elements have each digit, and then know where these go.
+// elements have each digit, from which the positions of these follow.
 #include "order/order.cuh"
 
 using namespace gr::order;

@@ -1,5 +1,5 @@
 // The kernel `ring` of flat.cuh: bulk copies (TMA) into a pipeline of stages in shared memory, each with an
-// mbarrier that tells when its bytes have arrived.
+// mbarrier that completes when its bytes have arrived.
 #pragma once
 
 #include "reduce/flat/flat.cuh"

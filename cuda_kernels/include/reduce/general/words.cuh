@@ -15,7 +15,7 @@ constexpr unsigned column_width = 16 / sizeof(In) < GR_MAX_COLUMNS ? 16 / sizeof
 //   T                  a type of 32 bits
 //   of(x), both(a, b)  the T of an element, and of two
 // or, where it packs, several columns in a word:
-//   take(s, loaded, there)   takes the rows that are there into States
+//   take(s, loaded, there)   takes the rows for which there(j) into States
 template <class F, class In> struct PackedBatch { static constexpr bool there = false, packs = false; };
 
 template <class In, unsigned N> __device__ In element_of(const Vec<In, N> &x, unsigned e) {
@@ -29,7 +29,7 @@ template <class In, unsigned N> __device__ uint32_t word_of(const Packed<In, N> 
     return x.words[i];
 }
 
-// Takes the rows that are there, the first of them always, into what is kept of a slot that had `rows`
+// Takes the rows for which there(j), the first of them always, into the values kept of a slot that had `rows`
 // others. The position of element e of loaded[j] is row[e] + first + j * apart.
 template <class F, class In, class Loaded, unsigned N, unsigned Width>
 __device__ void add_turn(typename BatchState<F, In>::ThreadState (&s)[Width], uint64_t rows,

@@ -12,7 +12,7 @@ namespace gr::reduce {
 template <class In> struct ExpValue { using type = float; };
 template <> struct ExpValue<double> { using type = double; };
 
-// e^x of |x| <= ln(2) / 2: the Taylor series as far as the type can tell, the last coefficient first.
+// e^x of |x| <= ln(2) / 2: the Taylor series to the type's precision, the last coefficient first.
 inline __device__ float exp_series(float x) {
     float sum = 1.0f / 5040;
     sum = __fmaf_rn(sum, x, 1.0f / 720);

@@ -311,7 +311,8 @@ template <class In> struct AnyNorm {
     }
 };
 
-// The power of an element, whose order the launch tells; as FromElement of reduce/general/axis.cuh.
+// The power of an element, whose order is a parameter of the launch; as FromElement of
+// reduce/general/axis.cuh.
 template <class In> struct FromPower : OneByOne {
     struct Loaded {
         In x;
