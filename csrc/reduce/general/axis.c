@@ -325,7 +325,7 @@ static uint32_t log2_of(uint32_t power) {
 }
 
 /* Cuts a row into pieces by its length alone: the order of its elements follows from that. */
-static gr_pieces cut_row(uint64_t run, uint64_t item, uint32_t *strips) {
+static gr_pieces cut_row(uint64_t run, uint64_t item) {
     const uint64_t bytes = run * item;
     /* Neighbouring lanes read whole sectors of short rows, too. */
     const uint32_t few = power_of_two_up_to(bytes / SECTOR_BYTES, MIN_LANES);
@@ -334,15 +334,44 @@ static gr_pieces cut_row(uint64_t run, uint64_t item, uint32_t *strips) {
     const bool short_pieces = bytes > ONE_PIECE_BYTES && bytes < LONG_ROW_BYTES;
     const uint32_t each = short_pieces ? PIECE_STRIPS : LONG_PIECE_STRIPS;
     const uint32_t long_each = power_of_two_from(gr_ceil_div(all, MAX_PIECES), UINT32_MAX / 2);
-    *strips = each > long_each ? each : long_each;
+    const uint32_t strips = each > long_each ? each : long_each;
     return (gr_pieces){.run = run,
-                       .length = (uint64_t)*strips * lanes * GR_STRIP_BYTES / item,
-                       .pieces = (uint32_t)gr_ceil_div(all, *strips),
-                       .lane_bits = log2_of(lanes)};
+                       .length = (uint64_t)strips * lanes * GR_STRIP_BYTES / item,
+                       .pieces = (uint32_t)gr_ceil_div(all, strips),
+                       .lane_bits = log2_of(lanes),
+                       .each = strips};
 }
 
-/* 3/8 of the resident threads have enough loads in flight: if there are as many, a group of lanes takes whole
-   pieces. Otherwise each strip goes to another group. */
+/* Shares a row of `all` strips between groups of lanes; returns the blocks per row. 3/8 of the resident
+   threads have enough loads in flight: if there are as many, a group of lanes takes whole pieces, or
+   GR_STRIPS_APART strips. Otherwise each strip goes to another group, unless one block can have a row to
+   itself. */
+static uint64_t share_row(gr_general_params *p, gr_pieces *pieces, uint64_t all, uint64_t resident_threads) {
+    const uint64_t lanes = (uint64_t)1 << pieces->lane_bits, strips = pieces->each;
+    const uint64_t groups = p->results * pieces->pieces, enough = gr_ceil_div(resident_threads * 3, 8);
+    const bool shares = groups * lanes < enough && strips * lanes <= GR_GENERAL_THREADS;
+    uint32_t share = shares ? power_of_two_from(all, (uint32_t)strips) : 1;
+    uint32_t side_by_side = 1;
+    pieces->each = 1;
+    if (share > 1 && pieces->pieces > 1 && pieces->pieces <= GR_PIECE_BRANCHES) {
+        side_by_side = power_of_two_from(pieces->pieces, GR_PIECE_BRANCHES);
+        share = power_of_two_up_to(GR_GENERAL_THREADS / (lanes * side_by_side), share);
+        pieces->each = (uint32_t)strips / share;
+    } else if (share > 1 && groups * lanes * (share / GR_STRIPS_APART) >= enough) {
+        share /= GR_STRIPS_APART;
+        pieces->each = GR_STRIPS_APART;
+    }
+    if (share == 1) {
+        pieces->each = (uint32_t)strips;
+        if (pieces->pieces > 1 &&
+            (pieces->pieces <= GR_PIECE_BRANCHES || p->results * lanes < 2 * resident_threads))
+            side_by_side = power_of_two_from(pieces->pieces, GR_PIECE_BRANCHES);
+    }
+    pieces->share_bits = log2_of(share);
+    p->threads_along = (uint32_t)lanes * share * side_by_side;
+    return gr_ceil_div(pieces->pieces, side_by_side);
+}
+
 static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes;
@@ -351,33 +380,18 @@ static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
     if (!layout->has_pieces || p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)item ||
         p->count * item < least)
         return false;
-    uint32_t strips;
-    gr_pieces pieces = cut_row(p->count, item, &strips);
-    const uint64_t resident_blocks = launch->resident_blocks = rows_resident_blocks(layout);
-    const uint64_t threads = resident_blocks * GR_GENERAL_THREADS, lanes = (uint64_t)1 << pieces.lane_bits;
-    const bool whole_pieces =
-        p->results * pieces.pieces * lanes * 8 >= threads * 3 || strips * lanes > GR_GENERAL_THREADS;
-    uint64_t along = lanes, parts = 1;
-    if (!whole_pieces) {
-        const uint64_t all = gr_ceil_div(p->count * item, GR_STRIP_BYTES * lanes);
-        const uint32_t share = power_of_two_from(all, strips);
-        pieces.share_bits = log2_of(share);
-        along *= share;
-        parts = pieces.pieces;
-    } else if (pieces.pieces > 1 &&
-               (pieces.pieces <= GR_PIECE_BRANCHES || p->results * lanes < 2 * threads)) {
-        const uint32_t side_by_side = power_of_two_from(pieces.pieces, GR_PIECE_BRANCHES);
-        along *= side_by_side;
-        parts = gr_ceil_div(pieces.pieces, side_by_side);
-    }
-    p->pieces = pieces;
-    p->threads_along = (uint32_t)along;
+    p->pieces = cut_row(p->count, item);
+    launch->resident_blocks = rows_resident_blocks(layout);
+    const uint64_t vectors = p->count * item / GR_VECTOR_BYTES;
+    const uint64_t all = gr_ceil_div(vectors * GR_VECTOR_BYTES, GR_STRIP_BYTES << p->pieces.lane_bits);
+    const uint64_t parts = share_row(p, &p->pieces, all, launch->resident_blocks * GR_GENERAL_THREADS);
     bool aligned = layout->origin % GR_VECTOR_BYTES == 0;
     for (size_t d = 0; d < GR_MAX_DIMS; ++d)
         aligned = aligned && (p->keep.extent[d] == 1 || p->keep.stride[d] % GR_VECTOR_BYTES == 0);
     p->flags |= aligned ? 0u : GR_UNALIGNED_ROWS;
     launch->of_pieces = true;
-    return set_launch(launch, "pieces", gr_ceil_div(p->results, GR_GENERAL_THREADS / along), parts);
+    return set_launch(launch, "pieces", gr_ceil_div(p->results, GR_GENERAL_THREADS / p->threads_along),
+                      parts);
 }
 
 /* ---- columns ---- */

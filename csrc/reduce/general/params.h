@@ -18,6 +18,7 @@ enum {
     GR_MAP_VECTORS = 4,        /* vectors that a thread of `map` loads at once */
     GR_LAST_IN_FLIGHT = 8,     /* States that a thread of `last` loads at once */
     GR_STRIP_BYTES = 128,      /* bytes of a strip of `pieces`, of one lane */
+    GR_STRIPS_APART = 2,       /* strips of a group of lanes, of a piece that several groups share */
     GR_PIECE_BRANCHES = 8,     /* branches of a node of the tree that combines pieces, */
     GR_PIECE_LEVELS = 4,       /* and its largest height */
     GR_TILE_BYTES = 16384,     /* bytes of elements in the shared memory of a block of `tiles` */
@@ -88,13 +89,14 @@ typedef struct gr_rows {
 } gr_rows;
 
 /* Work of `pieces`: a row of `run` elements is cut into pieces, which 2^lane_bits lanes read, and a piece
-   into strips. 2^share_bits groups of lanes take a strip each, or one group takes all of them. */
+   into strips. 2^share_bits groups of lanes take `each` neighbouring strips of a piece. */
 typedef struct gr_pieces {
     uint64_t run;
     uint64_t length; /* elements per piece, whole strips of all lanes; the last piece may be shorter */
     uint32_t pieces;
     uint32_t lane_bits;
     uint32_t share_bits;
+    uint32_t each; /* up to GR_STRIPS_APART, or all strips of a piece where share_bits is 0 */
 } gr_pieces;
 
 /* Work of `columns`: a slot is a 16-byte vector of neighbouring columns, and a thread reduces every down-th

@@ -1,8 +1,8 @@
 // general_pieces: results of contiguous elements, in an order that follows from their number alone. A row is
 // cut into pieces, and a piece into strips of eight vectors for each of its lanes. A lane folds its strips
 // from the first to the last, the lanes of a piece are combined by shuffles, and the pieces of a row by a
-// tree of eight branches per node. Who takes what is free: a group of lanes takes one strip of a piece, all
-// strips of a piece, or all pieces of a row.
+// tree of eight branches per node. Who takes what is free: a group of lanes takes a few strips of a piece,
+// all of them, or all pieces of a row.
 #pragma once
 
 #include "reduce/general/rows.cuh"
@@ -42,74 +42,140 @@ template <class A, unsigned N, class In> __device__ typename A::Acc of_vectors(c
 template <class A, class = void> constexpr bool is_neutral = false;
 template <class A> constexpr bool is_neutral<A, decltype(void(A::neutral))> = A::neutral;
 
+// Whether there is an element that an accumulator takes in without any effect.
+template <class F, class = void> constexpr bool pads = false;
+template <class F> constexpr bool pads<F, decltype(void(F::padding()))> = true;
+// 1 is none for complex numbers with infinite parts.
+template <> constexpr bool pads<Prod<gr_c64>> = false;
+template <> constexpr bool pads<Prod<gr_c128>> = false;
+
+// ---- vectors of rows that begin anywhere ----
+
+// The vector at an address, element by element.
+template <class In> __device__ Vec16<In> by_elements(uint64_t from) {
+    Vec16Elements<In> x;
+#pragma unroll
+    for (unsigned e = 0; e < Vec16<In>::length; ++e)
+        x.element[e] = reinterpret_cast<const In *>(from)[e];
+    return x.chunk;
+}
+
+// The vector that begins `skew` bytes behind an aligned address, out of two aligned vectors. Elements of
+// eight bytes are two loads by themselves.
+template <class In> __device__ Vec16<In> across(uint64_t aligned_at, unsigned skew) {
+    if constexpr (sizeof(In) > 4) {
+        return by_elements<In>(aligned_at + skew);
+    } else {
+        const Vec16<In> *const aligned = reinterpret_cast<const Vec16<In> *>(aligned_at);
+        const Vec16<In> low = aligned[0], high = aligned[1];
+        constexpr bool halves = sizeof(In) < 4; // whose skew may be half a word
+        uint32_t word[8];
+#pragma unroll
+        for (unsigned i = 0; i < 8; ++i)
+            word[i] = i < 4 ? low.word(i) : high.word(i - 4);
+#pragma unroll
+        for (unsigned i = 0; i < 5 + halves; ++i)
+            word[i] = skew & 8 ? word[i + 2] : word[i];
+#pragma unroll
+        for (unsigned i = 0; i < 4 + halves; ++i)
+            word[i] = skew & 4 ? word[i + 1] : word[i];
+        Vec16<In> x;
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i)
+            x.set_word(i, halves ? __funnelshift_r(word[i], word[i + 1], 8 * (skew & 2)) : word[i]);
+        return x;
+    }
+}
+
+// Where a row lies, which is longer than two vectors. No byte outside of it is read.
+struct RowBytes {
+    uint64_t begin, size;
+};
+
+// Whether all bytes of the two vectors that `across` reads are the row's.
+template <class In> __device__ bool is_inside(const RowBytes &row, uint64_t from, unsigned skew) {
+    return sizeof(In) > 4 || from - (row.begin + skew) <= row.size - 32;
+}
+
 // ---- one lane of a piece ----
 
-// The vector at an address: element by element unless it is aligned.
-template <bool Aligned, class In> __device__ Vec16<In> vec16_at(uint64_t from) {
-    if constexpr (Aligned) {
-        return *reinterpret_cast<const Vec16<In> *>(from);
-    } else {
-        Vec16Elements<In> x;
-#pragma unroll
-        for (unsigned e = 0; e < Vec16<In>::length; ++e)
-            x.element[e] = reinterpret_cast<const In *>(from)[e];
-        return x.chunk;
-    }
-}
-template <bool Aligned, unsigned N, class In>
-__device__ void load_apart(Vec16<In> (&x)[N], uint64_t from, uint64_t apart) {
-#pragma unroll
-    for (unsigned k = 0; k < N; ++k)
-        x[k] = vec16_at<Aligned, In>(from + k * apart);
+// The second half of a strip, behind the accumulator of the first.
+template <class F, class A, unsigned N, class In>
+__device__ void add_half(typename A::Acc &one, const Vec16<In> *x) {
+    if constexpr (in_rows<A>)
+        A::template accumulate_in_row<N>(one, x);
+    else
+        one = fold<F, A>(one, of_vectors<A, N>(x));
 }
 
-// A lane folds the vectors that it has of a piece, from the first one on. `from`: address of its first
-// vector; `apart`: bytes from one to the next; `left`: vectors from there on. It takes every step-th strip.
-template <class F, class A, class In, bool Aligned>
-__device__ typename A::Acc of_lane(uint64_t from, uint64_t apart, int left, unsigned step) {
+// A strip that is whole. Only its first vector and its last one can be those of the row.
+template <class F, class A, class In, bool Unaligned>
+__device__ typename A::Acc of_whole_strip(const RowBytes &row, uint64_t from, uint64_t apart) {
+    constexpr unsigned half = GR_STRIP_VECTORS / 2;
+    const unsigned skew = Unaligned ? from % 16 : 0;
+    const auto load = [&](Vec16<In>(&x)[half], unsigned first) {
+#pragma unroll
+        for (unsigned k = 0; k < half; ++k) {
+            const uint64_t at = from + (first + k) * apart;
+            if (!Unaligned)
+                x[k] = *reinterpret_cast<const Vec16<In> *>(at);
+            else if ((first + k == 0 || first + k == 2 * half - 1) && !is_inside<In>(row, at, skew))
+                x[k] = by_elements<In>(at);
+            else
+                x[k] = across<In>(from - skew + (first + k) * apart, skew);
+        }
+    };
+    Vec16<In> x[half];
+    load(x, 0);
+    typename A::Acc one = of_vectors<A, half>(x);
+    load(x, half);
+    add_half<F, A, half>(one, x);
+    return one;
+}
+
+// A strip that may have fewer vectors, `left`. What is missing in half a strip is padded; without an element
+// for that, each of its vectors is folded alone.
+template <class F, class A, class In>
+__device__ typename A::Acc of_strip(const RowBytes &row, uint64_t from, uint64_t apart, int left,
+                                    bool unaligned) {
     using Acc = typename A::Acc;
-    constexpr int strip = GR_STRIP_VECTORS, half = strip / 2;
-    Acc acc = A::init();
-    bool has_one = is_neutral<A>;
-#pragma unroll 1
-    for (; left >= strip; left -= int(step) * strip, from += step * strip * apart) {
-        Vec16<In> x[half];
-        load_apart<Aligned>(x, from, apart);
-        Acc one = of_vectors<A, half>(x);
-        load_apart<Aligned>(x, from + half * apart, apart);
-        if constexpr (in_rows<A>)
-            A::template accumulate_in_row<half>(one, x);
-        else
-            one = fold<F, A>(one, of_vectors<A, half>(x));
-        acc = has_one ? fold<F, A>(acc, one) : one;
-        has_one = true;
-    }
-    if (left <= 0)
-        return acc;
-    // The last strip, which is not whole: of the vectors behind half a strip each is folded alone.
+    constexpr int half = GR_STRIP_VECTORS / 2;
+    const unsigned skew = from % 16;
     Acc one = A::init();
     bool has_vectors = is_neutral<A>;
-    if (left >= half) {
+#pragma unroll 1
+    for (int first = 0; first < 2 * half && first < left; first += half, from += half * apart) {
+        const int here = left - first;
         Vec16<In> x[half];
-        load_apart<Aligned>(x, from, apart);
-        one = of_vectors<A, half>(x);
-        has_vectors = true;
-        left -= half;
-        from += half * apart;
-    }
-    Vec16<In> x[half - 1];
 #pragma unroll
-    for (int k = 0; k < half - 1; ++k)
-        if (k < left)
-            x[k] = vec16_at<Aligned, In>(from + k * apart);
-#pragma unroll
-    for (int k = 0; k < half - 1; ++k)
-        if (k < left) {
-            const Acc single = of_vectors<A, 1>(x + k);
-            one = has_vectors ? fold<F, A>(one, single) : single;
-            has_vectors = true;
+        for (int k = 0; k < half; ++k) {
+            const uint64_t at = from + k * apart;
+            if constexpr (pads<F>)
+                x[k] = broadcast_vec16(F::padding());
+            if (k < here) {
+                if (!unaligned)
+                    x[k] = *reinterpret_cast<const Vec16<In> *>(at);
+                else
+                    x[k] = is_inside<In>(row, at, skew) ? across<In>(at - skew, skew) : by_elements<In>(at);
+            }
         }
-    return has_one ? fold<F, A>(acc, one) : one;
+        if (pads<F> || here >= half) {
+            if (first > 0)
+                add_half<F, A, half>(one, x);
+            else
+                one = of_vectors<A, half>(x);
+            has_vectors = true;
+        } else {
+#pragma unroll
+            for (int k = 0; k < half - 1; ++k)
+                if (k < here) {
+                    const Acc single = of_vectors<A, 1>(x + k);
+                    one = has_vectors ? fold<F, A>(one, single) : single;
+                    has_vectors = true;
+                }
+        }
+    }
+    return one;
 }
 
 // ---- pieces ----
@@ -151,42 +217,73 @@ template <class F> struct PieceTree {
 template <class F, class A, class In> __device__ void reduce_pieces(const gr_general_params &p) {
     using State = typename F::State;
     using Acc = typename A::Acc;
-    __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * sizeof(Acc)];
+    __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * GR_STRIPS_APART * sizeof(Acc)];
     __shared__ alignas(16) unsigned char raw_trees[GR_GENERAL_THREADS / 32 * sizeof(PieceTree<F>)];
-    Acc *const strips = reinterpret_cast<Acc *>(raw);
     const gr_pieces &r = p.pieces;
     const unsigned lane_bits = r.lane_bits, lanes = 1u << lane_bits, share_bits = r.share_bits;
     const unsigned along = p.threads_along, at = threadIdx.x & (along - 1), lane = at & (lanes - 1);
-    const unsigned strip = (at >> lane_bits) & ((1u << share_bits) - 1), warp = threadIdx.x / 32;
+    const auto strip_of = [&](unsigned thread) {
+        return ((thread >> lane_bits) & ((1u << share_bits) - 1)) * r.each;
+    };
+    const unsigned first_strip = strip_of(at), last_first = strip_of((at | 31) & (along - 1));
+    const unsigned warp = threadIdx.x / 32;
     const unsigned side_by_side = along >> (lane_bits + share_bits); // pieces of a row
     const uint64_t result = uint64_t(blockIdx.x) * (GR_GENERAL_THREADS / along) + threadIdx.x / along;
     const bool active = result < p.results;
     const uint64_t base = p.in + offsets(p.keep, active ? result : 0).in;
-    const unsigned begin_piece = blockIdx.y * side_by_side + (at >> (lane_bits + share_bits));
+    const RowBytes row = {base, r.run * sizeof(In)};
+    const bool unaligned = p.flags & GR_UNALIGNED_ROWS;
+    // Accumulators of strips: those of a piece are neighbours.
+    Acc *const strips = reinterpret_cast<Acc *>(raw) +
+                        ((threadIdx.x >> (lane_bits + share_bits) << share_bits) * r.each << lane_bits) +
+                        lane;
     State whole = F::identity();
     pdl_begin(p);
     // Lanes of one warp may have several rows, but then these have one piece each.
-    for (unsigned piece = begin_piece; piece < r.pieces; piece += side_by_side * gridDim.y) {
+    for (unsigned first = blockIdx.y * side_by_side; first < r.pieces; first += side_by_side * gridDim.y) {
+        const unsigned piece = first + (at >> (lane_bits + share_bits));
         const uint64_t begin = piece * r.length, left = r.run - begin;
-        const unsigned count = !active ? 0 : left < r.length ? unsigned(left) : unsigned(r.length);
+        const unsigned count = !active || piece >= r.pieces ? 0 : unsigned(left < r.length ? left : r.length);
         const unsigned vectors = count / Vec16<In>::length, singles = count % Vec16<In>::length;
-        const uint64_t from = base + begin * sizeof(In), apart = 16u << lane_bits;
+        const uint64_t piece_at = base + begin * sizeof(In), apart = 16u << lane_bits;
         const int mine = lane < vectors ? int((vectors - lane - 1) >> lane_bits) + 1 : 0;
-        const uint64_t first = from + 16 * uint64_t(lane) + (strip * GR_STRIP_VECTORS) * apart;
-        const int there = mine - int(strip * GR_STRIP_VECTORS);
-        Acc acc = p.flags & GR_UNALIGNED_ROWS
-                      ? of_lane<F, A, In, false>(first, apart, there, 1u << share_bits)
-                      : of_lane<F, A, In, true>(first, apart, there, 1u << share_bits);
+        uint64_t from = piece_at + 16 * uint64_t(lane) + first_strip * GR_STRIP_VECTORS * apart;
+        // Strips of which all lanes of a warp have every vector: its last group has the fewest.
+        const unsigned in_piece = vectors / GR_STRIP_VECTORS >> lane_bits;
+        const unsigned whole_strips = in_piece > last_first ? min(in_piece - last_first, r.each) : 0;
+        Acc acc = A::init();
+        bool has_one = is_neutral<A>;
+        const auto take = [&](unsigned k, const Acc &one) {
+            if (share_bits > 0)
+                strips[(first_strip + k) << lane_bits] = one;
+            else
+                acc = has_one ? fold<F, A>(acc, one) : one;
+            has_one = true;
+            from += GR_STRIP_VECTORS * apart;
+        };
+        unsigned k = 0;
+        if (unaligned)
+#pragma unroll 1
+            for (; k < whole_strips; ++k)
+                take(k, of_whole_strip<F, A, In, true>(row, from, apart));
+        else
+#pragma unroll 1
+            for (; k < whole_strips; ++k)
+                take(k, of_whole_strip<F, A, In, false>(row, from, apart));
+#pragma unroll 1
+        for (int here; k < r.each && (here = mine - int((first_strip + k) * GR_STRIP_VECTORS)) > 0; ++k)
+            take(k, of_strip<F, A, In>(row, from, apart, here, unaligned));
         if (share_bits > 0) {
-            strips[threadIdx.x] = acc;
             __syncthreads();
-            if (strip == 0)
+            if (first_strip == 0 && mine > 0) {
+                acc = strips[0];
                 for (int k = 1; k * GR_STRIP_VECTORS < mine; ++k)
-                    acc = fold<F, A>(acc, strips[threadIdx.x + (k << lane_bits)]);
+                    acc = fold<F, A>(acc, strips[k << lane_bits]);
+            }
         }
         State x = A::to_state(acc);
         for (unsigned i = lane; i < singles; i += lanes)
-            x = F::combine(x, F::load(reinterpret_cast<const In *>(from)[count - singles + i], 0));
+            x = F::combine(x, F::load(reinterpret_cast<const In *>(piece_at)[count - singles + i], 0));
         x = combine_lanes<F>(x, lanes);
         if (side_by_side == 1 && gridDim.y == 1 && r.pieces > 1) {
             if (lane == 0)
@@ -198,13 +295,13 @@ template <class F, class A, class In> __device__ void reduce_pieces(const gr_gen
     pdl_as_comments::pdl_launch_dependents();
     if (side_by_side > 1) { // a node of the tree
         State *const nodes = reinterpret_cast<State *>(raw_trees);
-        if (lane == 0)
+        if (lane == 0 && first_strip == 0)
             nodes[warp] = whole;
         __syncthreads();
         const unsigned behind = r.pieces - blockIdx.y * side_by_side;
         if (at == 0)
             for (unsigned k = 1; k < side_by_side && k < behind; ++k)
-                whole = F::combine(whole, nodes[warp + k]);
+                whole = F::combine(whole, nodes[warp + (k << share_bits)]);
     }
     if (at == 0 && active)
         put<F>(p, uint64_t(blockIdx.y) * p.results + result, whole);

@@ -15,6 +15,9 @@ template <class In> struct SumNorm {
     using State = double;
     static constexpr bool neutral = true;
     using Out = In;
+    static __device__ In padding() {
+        return Narrow<In>::from(Wide<In>(0));
+    }
     static __device__ State identity() {
         return 0;
     }
@@ -51,6 +54,9 @@ template <class In> struct RootNorm {
     using State = double;
     static constexpr bool neutral = true;
     using Out = In;
+    static __device__ In padding() {
+        return Narrow<In>::from(Wide<In>(0));
+    }
     static __device__ State identity() {
         return 0;
     }
@@ -92,6 +98,9 @@ template <> struct RootNorm<double> {
     static constexpr bool neutral = true;
     static __device__ State in_scale(double sum, int32_t scale) {
         return {uint32_t(__double2loint(sum)), uint32_t(__double2hiint(sum)), scale};
+    }
+    static __device__ double padding() {
+        return 0;
     }
     static __device__ State identity() {
         return {0, 0, GR_MEDIUM};
