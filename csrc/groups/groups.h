@@ -10,11 +10,12 @@
 /* Whether an operator has kernels for any dtype. */
 bool gr_groups_have(gr_op op);
 
-/* Whether the operator has such kernels for the dtype and the number of rows, and the workspace is in
-   proportion: at most 12 bytes per element, 160 bytes per result and 16 MiB. Extremes always are. */
+/* Whether there are kernels for the request, and their workspace is in proportion: at most 12 bytes per
+   element, 160 bytes per result and 16 MiB. The workspace of extremes always is. */
 bool gr_groups_take(const gr_groups *self);
 
-/* Words of a state of the sum of a component of elements of a dtype; 0: there are no such states. */
+/* Returns the number of words of a state of the sum of one component (real, imaginary) of elements of a
+   dtype; 0 for integers, which have no such states. */
 uint32_t gr_groups_state_words(gr_dtype dtype);
 
 /* Plans and runs a reduction. Does nothing if there are no results. */

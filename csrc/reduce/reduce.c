@@ -16,32 +16,6 @@ static bool has_flat(gr_op op, const gr_device *device) {
            device->backend->info.caps.capability >= GR_HOPPER;
 }
 
-/* Whether an operator has the kernel `pieces` for a dtype: the bits of its results depend on the order. */
-static bool has_pieces(gr_op op, gr_dtype dtype) {
-    if (gr_dtypes[dtype].kind == GR_KIND_BITS)
-        return false;
-    switch (op) {
-    case GR_OP_sum:
-    case GR_OP_prod:
-    case GR_OP_mean:
-    case GR_OP_var:
-    case GR_OP_std:
-    case GR_OP_nanvar:
-    case GR_OP_nanstd:
-    case GR_OP_nansum:
-    case GR_OP_nanmean:
-        return true;
-    case GR_OP_nanprod:
-    case GR_OP_sumnorm:
-    case GR_OP_rootnorm:
-    case GR_OP_logsumexp:
-    case GR_OP_moments:
-        return gr_dtypes[dtype].kind == GR_KIND_REAL;
-    default:
-        return false;
-    }
-}
-
 void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool exact) {
     gr_layout *layout = &self->layout;
     const gr_op op = self->op;
@@ -49,7 +23,7 @@ void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool 
     layout->item_bytes = gr_dtypes[self->dtype].item_bytes;
     layout->result_bytes = result_bytes_of(self);
     layout->in_c_order = gr_op_is_positional(op);
-    layout->has_pieces = has_pieces(op, self->dtype);
+    layout->has_pieces = gr_op_has_pieces(op, self->dtype);
     layout->fixed_order = gr_op_fixes_order(op, self->dtype);
     layout->keeps_elements = gr_op_is_mean(op) && self->dtype == GR_DTYPE_f32;
     layout->state_bytes = gr_ops[op].state_bytes;

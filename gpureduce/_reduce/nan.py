@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
+    from gpureduce._device.devices import Device
+    from gpureduce._reduce.types import AnyArray, Out, Scalar, Stream
 
 _ALL_NAN = "All-NaN slice encountered"
 
@@ -77,7 +78,7 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
     return stored
 
 
-def _extreme(plain, report, a, options, axis, out, keepdims, initial, where) -> Any:
+def _extreme(name, plain, report, a, options, axis, out, keepdims, initial, where) -> Any:
     """Reduce by the smallest or largest number; `report` is called for slices without numbers."""
     operand = as_operand(a, options.device)
     if operand.dtype.kind in "biu":
@@ -87,9 +88,9 @@ def _extreme(plain, report, a, options, axis, out, keepdims, initial, where) -> 
     call.operand = operand.cast(loop)
     start = None
     if initial is None or initial is NO_VALUE:
-        rules.require_elements(f"nan{plain}", call.count, operand.shape)
+        rules.require_elements(name, call.count, operand.shape)
         if call.mask is not None:
-            raise ValueError(f"nan{plain}: the reduction has no identity, so where= needs initial=")
+            raise ValueError(f"{name}: the reduction has no identity, so where= needs initial=")
     else:
         start = rules.initial_value(initial, loop)
     result = call.run(f"nan{plain}", loop, start=start, casting="unsafe")
@@ -129,7 +130,7 @@ def nansum(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -171,7 +172,7 @@ def nanprod(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -210,7 +211,7 @@ def nanmean(
     keepdims: bool = False,
     *,
     where: AnyArray = True,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -262,7 +263,7 @@ def nanmin(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -290,7 +291,7 @@ def nanmin(
     np.float64(1.0)
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("min", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
+    return _extreme("nanmin", "min", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
 
 
 @fast_path_op("nanmax", report=_warn_of_all_nan)
@@ -302,7 +303,7 @@ def nanmax(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -330,7 +331,7 @@ def nanmax(
     np.float64(3.0)
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("max", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
+    return _extreme("nanmax", "max", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
 
 
 @fast_path_op("nanmin", report=floating.ignore_nonfinite)
@@ -342,7 +343,7 @@ def fmin(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -369,7 +370,7 @@ def fmin(
     array([ 1., nan])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("min", floating.ignore_nonfinite, a, options, axis, out, keepdims, initial, where)
+    return _extreme("fmin", "min", floating.ignore_nonfinite, a, options, axis, out, keepdims, initial, where)
 
 
 @fast_path_op("nanmax", report=floating.ignore_nonfinite)
@@ -381,7 +382,7 @@ def fmax(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -408,7 +409,7 @@ def fmax(
     array([ 3., nan])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("max", floating.ignore_nonfinite, a, options, axis, out, keepdims, initial, where)
+    return _extreme("fmax", "max", floating.ignore_nonfinite, a, options, axis, out, keepdims, initial, where)
 
 
 @fast_path_op("nanargmin", report=_reject_all_nan)
@@ -418,7 +419,7 @@ def nanargmin(
     out: Out | None = None,
     *,
     keepdims: bool = False,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -457,7 +458,7 @@ def nanargmax(
     out: Out | None = None,
     *,
     keepdims: bool = False,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,

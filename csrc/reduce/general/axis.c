@@ -6,25 +6,25 @@
 
 /* Thresholds measured on an H200: benchmarks/results/axis_h200.json. */
 enum {
-    BLOCKS_PER_SM = 4,      /* blocks that an SM holds at 64 registers per thread */
-    MAX_TILE_REGION = 512,  /* max. bytes of a region of `tiles` */
-    MAX_NARROW_TILE = 256,  /* the same for 2-byte elements, which threads load one by one */
-    MAX_BYTES_TILE = 64,    /* the same for 1-byte elements */
-    TILE_ELEMENTS = 16,     /* min. elements per thread of `tiles`, */
-    TILE_LANES = 16,        /* max. threads per result, */
-    MIN_TILE_THREADS = 128, /* where the order counts, and of a block together */
-    MAX_TILE_ROW = 32,      /* bytes of a row in a region of several columns: wider rows fill sectors */
-    THREAD_BYTES = 256,     /* bytes of a run per thread: 16 loads of 16 bytes */
-    MIN_THREAD_BYTES = 64,  /* bytes per thread if threads would be idle: four loads, in flight at once */
-    SECTOR_BYTES = 32,
-    MIN_LANES = 4,         /* min. neighbouring threads per run, which read whole sectors, */
-    LONG_RUN_BYTES = 256,  /* if a result has several runs of at least this many bytes */
-    SHORT_RUNS = 1 << 24,  /* total bytes from which threads of several runs get half of THREAD_BYTES */
-    PART_BYTES = 256,      /* bytes per thread of a part below which pass 2 does not pay */
-    PIECE_STRIPS = 4,      /* strips per lane of a piece of `pieces`, */
-    LONG_PIECE_STRIPS = 8, /* and of rows up to ONE_PIECE_BYTES and from LONG_ROW_BYTES on */
-    ONE_PIECE_BYTES = 1 << 15,
-    LONG_ROW_BYTES = 1 << 20,
+    BLOCKS_PER_SM = 4,         /* blocks that an SM holds at 64 registers per thread */
+    MAX_TILE_REGION = 512,     /* max. bytes of a region of `tiles` */
+    MAX_NARROW_TILE = 256,     /* max. bytes of a region of 2-byte elements, which threads load one by one */
+    MAX_BYTES_TILE = 64,       /* max. bytes of a region of 1-byte elements */
+    TILE_ELEMENTS = 16,        /* min. elements per thread of `tiles`, */
+    TILE_LANES = 16,           /* max. threads per result, */
+    MIN_TILE_THREADS = 128,    /* where the order counts, and of a block together */
+    MAX_TILE_ROW = 32,         /* bytes of a row in a region of several columns: wider rows fill sectors */
+    THREAD_BYTES = 256,        /* bytes of a run per thread: 16 loads of 16 bytes */
+    MIN_THREAD_BYTES = 64,     /* bytes per thread if threads would be idle: four loads, in flight at once */
+    SECTOR_BYTES = 32,         /* what memory transfers at least */
+    MIN_LANES = 4,             /* min. neighbouring threads per run, which read whole sectors, */
+    LONG_RUN_BYTES = 256,      /* if a result has several runs of at least this many bytes */
+    SHORT_RUNS = 1 << 24,      /* total bytes from which threads of several runs get half of THREAD_BYTES */
+    PART_BYTES = 256,          /* bytes per thread of a part below which pass 2 does not pay */
+    PIECE_STRIPS = 4,          /* strips per lane of a piece of `pieces`, */
+    LONG_PIECE_STRIPS = 8,     /* strips of rows up to ONE_PIECE_BYTES and from LONG_ROW_BYTES on */
+    ONE_PIECE_BYTES = 1 << 15, /* longer rows have several pieces */
+    LONG_ROW_BYTES = 1 << 20,  /* bytes from which pieces are long again */
     MAX_PIECES = 4096,         /* pieces per row, from which on pieces grow */
     MIN_ACROSS = 8,            /* min. neighbouring slots: narrower parts of rows read slower */
     MIN_SECTOR_SLOTS = 2,      /* min. neighbouring slots if threads would be idle: a sector */
@@ -43,7 +43,7 @@ enum {
     MIN_SPREAD_ROWS = 12,    /* rows from which `spread` pays although threads could reduce whole results */
     FEW_SCATTERED = 1 << 18, /* elements up to which pass 2 does not pay for a scattered output */
     THREAD_ELEMENTS = 16,    /* elements per thread of a part of `axis` */
-    FEW_ELEMENTS = 8,        /* the same for up to FEW_RESULTS results */
+    FEW_ELEMENTS = 8,        /* elements per thread for up to FEW_RESULTS results */
     FEW_RESULTS = 8,
     MIN_PARTS = 4, /* min. parts for which pass 2 pays */
     TINY_ROW = 8,  /* bytes: a contiguous row of results up to which the next dimension is the faster one */

@@ -76,11 +76,12 @@ template <class F, class In> __device__ void reduce_ordered_tiles(const gr_gener
     const unsigned regions = t.regions - first < t.each ? unsigned(t.regions - first) : t.each;
     const unsigned char *in = tile;
     pdl_begin(p);
-    if (t.gap > 0)
+    if (t.gap > 0) {
         Tile::load(tile, t, address, regions * t.region);
-    else
-        in = reinterpret_cast<const unsigned char *>(
-            load_tile<In>(reinterpret_cast<Vec16<In> *>(tile), address, regions * t.region));
+    } else {
+        PackedTile<In> packed{reinterpret_cast<Vec16<In> *>(tile)};
+        in += load_tile(packed, address, regions * t.region) * sizeof(In);
+    }
     __syncthreads();
     pdl_as_comments::pdl_launch_dependents();
 
