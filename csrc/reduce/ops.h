@@ -63,7 +63,8 @@ typedef enum gr_op_trait {
        (cuda_kernels/include/reduce/shared_kernels.cuh): 64-bit integers; all; all and bools. */
     GR_SAME_LONG = 4096,
     GR_SAME_SIGNS = 8192,
-    GR_SAME_BYTES = 16384
+    GR_SAME_BYTES = 16384,
+    GR_HAS_PIECES = 32768 /* the order of floating-point elements counts: there is the kernel `pieces` */
 } gr_op_trait;
 
 typedef struct gr_op_row {
@@ -110,6 +111,10 @@ static inline bool gr_op_is_variance(gr_op op) {
 static inline bool gr_op_fixes_order(gr_op op, gr_dtype dtype) {
     return gr_op_is_variance(op) &&
            (gr_dtypes[dtype].kind == GR_KIND_REAL || dtype == GR_DTYPE_i32 || dtype == GR_DTYPE_u32);
+}
+/* Whether an operator with kernels for contiguous elements of a dtype has `pieces`, too. */
+static inline bool gr_op_has_pieces(gr_op op, gr_dtype dtype) {
+    return gr_op_has(op, GR_HAS_PIECES) && gr_dtypes[dtype].kind != GR_KIND_BITS;
 }
 /* Whether the result is the sum of the elements. */
 static inline bool gr_op_is_sum(gr_op op) {

@@ -57,7 +57,7 @@ CUTS = {
     "crop of vectors": (lambda a: a.reshape(240, 250)[:, :8], (0,), "axis"),
     "crop in words": (lambda a: a[:57_600].reshape(240, 240)[2:-2, 3:-2], (0,), "spread"),
     "crops in words": (lambda a: a.reshape(10, 25, 240)[:, 1:, 1:-6], (0, 1), "spread"),
-    "odd pitch": (lambda a: a[:59_976].reshape(204, 294)[1:, 3:291], (1,), "rows"),
+    "odd pitch": (lambda a: a[:59_976].reshape(204, 294)[1:, 3:291], (1,), "pieces ragged"),
     "short runs": (lambda a: a.reshape(6000, 10)[:, 1:8], (1,), "axis"),
     "every second": (lambda a: a[::2], (0,), "axis last"),
     "every third column": (lambda a: a.reshape(200, 300)[:, ::3], (0,), "axis"),
@@ -72,9 +72,9 @@ CUTS = {
     "column repeated": (lambda a: expand(a[:3000:3, None], (1000, 7)), (1,), "axis"),
     "row repeated": (lambda a: expand(a[:3000], (17, 3000)), (0,), "axis"),
     "both repeated": (lambda a: expand(a[:900].reshape(30, 1, 30), (30, 11, 30)), (1, 2), "axis"),
-    "results repeated": (lambda a: expand(a[:900].reshape(30, 1, 30), (30, 700, 30)), (2,), "rows"),
+    "results repeated": (lambda a: expand(a[:900].reshape(30, 1, 30), (30, 700, 30)), (2,), "pieces ragged"),
     "results shared": (lambda a: expand(a[:3000].reshape(30, 1, 100), (30, 2000, 100)), (2,), "tiles last"),
-    "all repeated": (lambda a: expand(a[:30, None], (30, 140_000))[:, :, None], (0, 2), "rows last"),
+    "all repeated": (lambda a: expand(a[:30, None], (30, 140_000))[:, :, None], (0, 2), "pieces last"),
 }  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def test_a_row_keeps_its_bits_where_the_page_says_so(operator, layout, device, e
 
 @pytest.mark.parametrize("promise", PROMISES)
 def test_the_check_finds_calls_that_depend_on_the_batch_and_on_the_start(promise, device):
-    assert differences(Cell("prod", "float32", "rows", promise), QUICK, device)
+    assert differences(Cell("prod", "float32", "columns", promise), QUICK, device)
 
 
 def test_arrays_are_placed_as_the_check_says(device):

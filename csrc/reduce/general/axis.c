@@ -16,10 +16,16 @@ enum {
     MAX_TILE_ROW = 32,         /* bytes of a row in a region of several columns: wider rows fill sectors */
     THREAD_BYTES = 256,        /* bytes of a run per thread: 16 loads of 16 bytes */
     MIN_THREAD_BYTES = 64,     /* bytes per thread if threads would be idle: four loads, in flight at once */
+    SECTOR_BYTES = 32,         /* what memory transfers at least */
     MIN_LANES = 4,             /* min. neighbouring threads per run, which read whole sectors, */
     LONG_RUN_BYTES = 256,      /* if a result has several runs of at least this many bytes */
     SHORT_RUNS = 1 << 24,      /* total bytes from which threads of several runs get half of THREAD_BYTES */
     PART_BYTES = 256,          /* bytes per thread of a part below which pass 2 does not pay */
+    PIECE_STRIPS = 4,          /* strips per lane of a piece of `pieces`, */
+    LONG_PIECE_STRIPS = 8,     /* strips of rows up to ONE_PIECE_BYTES and from LONG_ROW_BYTES on */
+    ONE_PIECE_BYTES = 1 << 15, /* longer rows have several pieces */
+    LONG_ROW_BYTES = 1 << 20,  /* bytes from which pieces are long again */
+    MAX_PIECES = 4096,         /* pieces per row, from which on pieces grow */
     MIN_ACROSS = 8,            /* min. neighbouring slots: narrower parts of rows read slower */
     MIN_SECTOR_SLOTS = 2,      /* min. neighbouring slots if threads would be idle: a sector */
     MAX_UNALIGNED_ACROSS = 64, /* slots of an unaligned batch that one block combines */
@@ -204,6 +210,19 @@ static void avoid_conflicts(gr_tiles *tiles, size_t item_bytes, uint64_t element
     tiles->rotate_mask = power_of_two_up_to(elements, together) - 1;
 }
 
+/* The same by gaps behind the regions, where the order counts: the threads of a region read neighbouring
+   units of four bytes or more, and regions are an odd multiple of these apart. */
+static void add_gaps(gr_tiles *tiles, size_t item_bytes) {
+    const uint64_t bytes = tiles->region * item_bytes, unit = gr_max(item_bytes, 4);
+    const uint64_t together = gr_max(tiles->lanes * item_bytes / unit, 1);
+    if (bytes % GR_VECTOR_BYTES != 0 || tiles->region == 1)
+        return;
+    uint64_t units = gr_ceil_div(bytes / unit, together);
+    units += units % 2 == 0;
+    tiles->gap = (uint32_t)(units * together * unit - bytes);
+    tiles->by_region = (uint32_t)(((uint64_t)1 << 32) / tiles->region + 1);
+}
+
 static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const gr_dims *keep = &p->keep, *along = &p->along;
@@ -243,7 +262,9 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t each = gr_min(gr_ceil_div(target, unit), capacity / region / unit) * unit;
     const uint64_t blocks = gr_ceil_div(regions, each);
     if (any_order) {
-        const uint64_t in_tile = gr_min(each * width, GR_GENERAL_THREADS);
+        /* Where the order counts, it does not follow from the alignment. */
+        const uint64_t full = GR_TILE_BYTES / layout->item_bytes / region / unit * unit;
+        const uint64_t in_tile = gr_min((layout->has_pieces ? full : each) * width, GR_GENERAL_THREADS);
         lanes = power_of_two_up_to(gr_min(GR_GENERAL_THREADS / in_tile, p->count), WARP);
     }
     p->tiles = (gr_tiles){.regions = regions,
@@ -251,7 +272,9 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
                           .width = (uint32_t)width,
                           .each = (uint32_t)each,
                           .lanes = lanes};
-    if (any_order)
+    if (any_order && layout->has_pieces)
+        add_gaps(&p->tiles, layout->item_bytes);
+    else if (any_order && !layout->has_pieces)
         avoid_conflicts(&p->tiles, layout->item_bytes, p->count / lanes);
     return set_launch(launch, "tiles", blocks, 1);
 }
@@ -290,6 +313,85 @@ static bool plan_rows(const gr_layout *layout, gr_general_launch *launch) {
         .run = run, .segment = segment, .segments = segments, .pieces = segments * runs, .lanes = lanes};
     p->threads_along = along;
     return set_launch(launch, "rows", blocks, parts);
+}
+
+/* ---- pieces ---- */
+
+static uint32_t log2_of(uint32_t power) {
+    uint32_t bits = 0;
+    while (power >> bits > 1)
+        ++bits;
+    return bits;
+}
+
+/* Cuts a row into pieces by its length alone: the order of its elements follows from that. */
+static gr_pieces cut_row(uint64_t run, uint64_t item) {
+    const uint64_t bytes = run * item;
+    /* Neighbouring lanes read whole sectors of short rows, too. */
+    const uint32_t few = power_of_two_up_to(bytes / SECTOR_BYTES, MIN_LANES);
+    const uint32_t many = power_of_two_up_to(bytes / THREAD_BYTES, WARP), lanes = many > few ? many : few;
+    const uint64_t all = gr_ceil_div(bytes, (uint64_t)GR_STRIP_BYTES * lanes);
+    const bool short_pieces = bytes > ONE_PIECE_BYTES && bytes < LONG_ROW_BYTES;
+    const uint32_t each = short_pieces ? PIECE_STRIPS : LONG_PIECE_STRIPS;
+    const uint32_t long_each = power_of_two_from(gr_ceil_div(all, MAX_PIECES), UINT32_MAX / 2);
+    const uint32_t strips = each > long_each ? each : long_each;
+    return (gr_pieces){.run = run,
+                       .length = (uint64_t)strips * lanes * GR_STRIP_BYTES / item,
+                       .pieces = (uint32_t)gr_ceil_div(all, strips),
+                       .lane_bits = log2_of(lanes),
+                       .each = strips};
+}
+
+/* Shares a row of `all` strips between groups of lanes; returns the blocks per row. 3/8 of the resident
+   threads have enough loads in flight: if there are as many, a group of lanes takes whole pieces, or
+   GR_STRIPS_APART strips. Otherwise each strip goes to another group, unless one block can have a row to
+   itself. */
+static uint64_t share_row(gr_general_params *p, gr_pieces *pieces, uint64_t all, uint64_t resident_threads) {
+    const uint64_t lanes = (uint64_t)1 << pieces->lane_bits, strips = pieces->each;
+    const uint64_t groups = p->results * pieces->pieces, enough = gr_ceil_div(resident_threads * 3, 8);
+    const bool shares = groups * lanes < enough && strips * lanes <= GR_GENERAL_THREADS;
+    uint32_t share = shares ? power_of_two_from(all, (uint32_t)strips) : 1;
+    uint32_t side_by_side = 1;
+    pieces->each = 1;
+    if (share > 1 && pieces->pieces > 1 && pieces->pieces <= GR_PIECE_BRANCHES) {
+        side_by_side = power_of_two_from(pieces->pieces, GR_PIECE_BRANCHES);
+        share = power_of_two_up_to(GR_GENERAL_THREADS / (lanes * side_by_side), share);
+        pieces->each = (uint32_t)strips / share;
+    } else if (share > 1 && groups * lanes * (share / GR_STRIPS_APART) >= enough) {
+        share /= GR_STRIPS_APART;
+        pieces->each = GR_STRIPS_APART;
+    }
+    if (share == 1) {
+        pieces->each = (uint32_t)strips;
+        if (pieces->pieces > 1 &&
+            (pieces->pieces <= GR_PIECE_BRANCHES || p->results * lanes < 2 * resident_threads))
+            side_by_side = power_of_two_from(pieces->pieces, GR_PIECE_BRANCHES);
+    }
+    pieces->share_bits = log2_of(share);
+    p->threads_along = (uint32_t)lanes * share * side_by_side;
+    return gr_ceil_div(pieces->pieces, side_by_side);
+}
+
+static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    const uint64_t item = layout->item_bytes;
+    /* Short rows that begin anywhere have too few elements per lane: `tiles` takes them, if there is one. */
+    const uint64_t least = layout->only_axis ? MAX_TILE_REGION + 1 : MIN_GAPPED_RUN_BYTES;
+    if (!layout->has_pieces || p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)item ||
+        p->count * item < least)
+        return false;
+    p->pieces = cut_row(p->count, item);
+    launch->resident_blocks = rows_resident_blocks(layout);
+    const uint64_t vectors = p->count * item / GR_VECTOR_BYTES;
+    const uint64_t all = gr_ceil_div(vectors * GR_VECTOR_BYTES, GR_STRIP_BYTES << p->pieces.lane_bits);
+    const uint64_t parts = share_row(p, &p->pieces, all, launch->resident_blocks * GR_GENERAL_THREADS);
+    bool aligned = layout->origin % GR_VECTOR_BYTES == 0;
+    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
+        aligned = aligned && (p->keep.extent[d] == 1 || p->keep.stride[d] % GR_VECTOR_BYTES == 0);
+    p->flags |= aligned ? 0u : GR_UNALIGNED_ROWS;
+    launch->of_pieces = true;
+    return set_launch(launch, "pieces", gr_ceil_div(p->results, GR_GENERAL_THREADS / p->threads_along),
+                      parts);
 }
 
 /* ---- columns ---- */
@@ -466,10 +568,11 @@ static bool plan_one(const gr_layout *layout, gr_general_launch *launch) {
     const bool few = scattered && p->results * p->count <= FEW_SCATTERED;
     const bool side_by_side = layout->packed && !layout->has_second && p->count > 0 && !few;
     if (side_by_side && layout->only_rows)
-        return plan_rows(layout, launch) || plan_any(layout, launch);
+        return plan_pieces(layout, launch) || plan_rows(layout, launch) || plan_any(layout, launch);
     const bool all = side_by_side && !layout->only_axis;
     if ((all && (plan_map(layout, launch) || plan_tiles(layout, launch))) ||
-        (side_by_side && (plan_rows(layout, launch) || plan_columns(layout, launch)))) {
+        (side_by_side &&
+         (plan_pieces(layout, launch) || plan_rows(layout, launch) || plan_columns(layout, launch)))) {
         launch->writes_states = scattered;
         return true;
     }
@@ -488,8 +591,10 @@ bool gr_last_plan(gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     /* Enough threads per result to load all States at once, but at least four neighbouring results. */
     const uint32_t side_by_side = power_of_two_from(p->results, 4);
+    /* Of pieces a thread takes the branches of one node. */
     const uint32_t along =
-        power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
+        power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT),
+                          p->flags & GR_OF_PIECES ? GR_GENERAL_THREADS : GR_GENERAL_THREADS / side_by_side);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     p->threads_along = along;
     p->flags |= GR_TRIGGER_EARLY;

@@ -35,6 +35,7 @@ typedef struct gr_layout {
     bool idempotent;     /* op(x, x) == x: multiplicity does not matter. */
     bool keeps_elements; /* A thread of `rows` keeps the elements of an iteration in registers, which lowers
                             occupancy. */
+    bool has_pieces;     /* The operator has the kernel `pieces`. */
     bool fixed_order; /* Threads of `tiles` take elements in an order that depends on their number alone. */
     unsigned state_bytes; /* bytes of a State whose registers lower occupancy; else 0 */
 } gr_layout;
@@ -47,6 +48,7 @@ typedef struct gr_general_launch {
     const char *kernel; /* the middle of the kernel's name: "rows", "columns", ...; see axis.c */
     uint32_t grid_x, grid_y;
     uint64_t resident_blocks; /* blocks that the reference device holds at once */
+    bool of_pieces; /* The States of the launch are those of pieces: pass 2 combines them by their tree. */
     bool writes_states; /* The launch writes States for pass 2, as its kernel cannot write to a scattered
                            output. */
     gr_general_params params; /* The caller fills in `in`, `second`, `out`, `flags` and `initial`. */

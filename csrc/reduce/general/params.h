@@ -17,6 +17,10 @@ enum {
     GR_MAX_COLUMNS = 8,        /* results per thread of `columns`, whose States are in registers */
     GR_MAP_VECTORS = 4,        /* vectors that a thread of `map` loads at once */
     GR_LAST_IN_FLIGHT = 8,     /* States that a thread of `last` loads at once */
+    GR_STRIP_BYTES = 128,      /* bytes of a strip of `pieces`, of one lane */
+    GR_STRIPS_APART = 2,       /* strips of a group of lanes, of a piece that several groups share */
+    GR_PIECE_BRANCHES = 8,     /* branches of a node of the tree that combines pieces, */
+    GR_PIECE_LEVELS = 4,       /* and its largest height */
     GR_TILE_BYTES = 16384,     /* bytes of elements in the shared memory of a block of `tiles` */
 };
 
@@ -33,9 +37,11 @@ enum {
     GR_HAS_INITIAL = 2,            /* Combine `initial` once with each result. */
     GR_HAS_WHERE = 4,              /* Reduce only elements whose byte at `second` is not 0. */
     GR_COALESCE_ALONG_REDUCED = 8, /* Neighbouring threads read neighbouring elements of one result. */
-    GR_UNALIGNED_ROWS = 16,        /* `columns`: a row is not a whole number of 16-byte vectors. */
+    GR_UNALIGNED_ROWS = 16,   /* `columns`: a row is not a whole number of 16-byte vectors. `pieces`: rows
+                                 do not begin at multiples of 16 bytes. */
     GR_FOLD = 32,             /* `columns`: a block holds all replicas of its columns and combines them. */
     GR_TRIGGER_EARLY = 128,   /* Trigger the dependent launch when the kernel starts. */
+    GR_OF_PIECES = 1 << 10,   /* `last`: the States are those of pieces, or of nodes of their tree. */
     GR_SCATTERED_OUTPUT = 64, /* output_layout or multiplicity is not trivial. */
 };
 
@@ -82,6 +88,17 @@ typedef struct gr_rows {
     uint32_t lanes;    /* threads per segment, a power of two that divides threads_along */
 } gr_rows;
 
+/* Work of `pieces`: a row of `run` elements is cut into pieces, which 2^lane_bits lanes read, and a piece
+   into strips. 2^share_bits groups of lanes take `each` neighbouring strips of a piece. */
+typedef struct gr_pieces {
+    uint64_t run;
+    uint64_t length; /* elements per piece, whole strips of all lanes; the last piece may be shorter */
+    uint32_t pieces;
+    uint32_t lane_bits;
+    uint32_t share_bits;
+    uint32_t each; /* up to GR_STRIPS_APART, or all strips of a piece where share_bits is 0 */
+} gr_pieces;
+
 /* Work of `columns`: a slot is a 16-byte vector of neighbouring columns, and a thread reduces every down-th
    row of a slot. If rows are not a whole number of vectors (GR_UNALIGNED_ROWS), the elements of a batch are
    read as a sequence of aligned vectors, whose assignment of columns repeats after `period` vectors: each
@@ -111,6 +128,7 @@ typedef struct gr_tiles {
     uint32_t each;                      /* regions per tile */
     uint32_t lanes;                     /* threads per result, a power of two up to 32 */
     uint32_t rotate_shift, rotate_mask; /* first element of a thread: region >> shift & mask */
+    uint32_t gap, by_region; /* bytes behind a region in shared memory; (n * by_region) >> 32 is n / region */
 } gr_tiles;
 
 typedef struct gr_general_params {
@@ -128,6 +146,7 @@ typedef struct gr_general_params {
     uint8_t initial[GR_INITIAL_BYTES]; /* an element of the result's dtype */
     union {
         gr_rows rows;
+        gr_pieces pieces;
         gr_columns columns;
         gr_tiles tiles;
     };

@@ -5,6 +5,8 @@
 //   combine(a, b)           associative and commutative, so that any tree is right
 //   Out, finish(s, count)   the result, and its value for a State of `count` elements; may take flags, too
 //   start(Out)              the State of an `initial` value, if there may be one
+//   padding()               an element that a sum or product takes in without any effect; some functors have
+//   it
 #pragma once
 
 #include <type_traits>
@@ -202,6 +204,7 @@ template <class T> struct One<ComplexParts<T>> {
 // What functors have in common whose States are sums.
 template <class S> struct Additive {
     using State = S;
+    static constexpr bool neutral = true; // identity and x combine to x, exactly
     static __device__ State identity() {
         return Neutral<State>::make();
     }
@@ -227,6 +230,9 @@ template <class In, class Result = In> struct Elementwise {
 template <class In> struct Sum : Additive<typename SumState<In>::type> {
     using State = typename SumState<In>::type;
     using Out = typename SumOut<In>::type;
+    static __device__ In padding() {
+        return Narrow<In>::from(Neutral<Wide<In>>::make());
+    }
     static __device__ State load(In x, uint64_t) {
         return Convert<State, Wide<In>>::to(widen(x));
     }
@@ -240,6 +246,9 @@ template <class In> struct Sum : Additive<typename SumState<In>::type> {
 
 template <class In> struct Prod : Elementwise<In, typename SumOut<In>::type> {
     using State = Wide<In>;
+    static __device__ In padding() {
+        return Narrow<In>::from(One<Wide<In>>::make());
+    }
     static __device__ State identity() {
         return One<State>::make();
     }
@@ -267,6 +276,9 @@ template <class T> __device__ ComplexParts<T> divide(ComplexParts<T> x, uint64_t
 template <class In> struct Mean : Additive<typename MeanState<typename SumState<In>::type>::type> {
     using State = typename MeanState<typename SumState<In>::type>::type;
     using Out = typename MeanState<typename SumOut<In>::type>::type;
+    static __device__ In padding() {
+        return Narrow<In>::from(Neutral<Wide<In>>::make());
+    }
     static __device__ State load(In x, uint64_t) {
         return Convert<State, Wide<In>>::to(widen(x));
     }

@@ -107,6 +107,9 @@ template <class In, class S, bool Beyond> struct AddsFloats : AddsTurns<In, S> {
         acc.sum = plus(acc.sum, terms[0]);
         acc.lost = lost;
     }
+    static __device__ Acc fold(const Acc &a, const Acc &b) {
+        return {plus(a.sum, b.sum), plus(a.lost, b.lost)};
+    }
     static __device__ S to_state(const Acc &acc) {
         return normalize(acc.sum, acc.lost);
     }

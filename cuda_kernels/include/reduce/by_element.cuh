@@ -22,6 +22,19 @@ template <class F> struct StateAccumulator : F {
 // One element after the other: right for every functor.
 template <class F, class In> struct ByElement : StateAccumulator<F> {
     using State = typename F::State;
+    // Of N vectors alone, where positions do not count.
+    template <unsigned N> static __device__ State of(const Vec16<In> *x) {
+        State all;
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k) {
+            State s = F::load(x[k].at(0), 0);
+#pragma unroll
+            for (unsigned e = 1; e < Vec16<In>::length; ++e)
+                s = F::combine(s, F::load(x[k].at(e), 0));
+            all = k > 0 ? F::combine(all, s) : s;
+        }
+        return all;
+    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t first, uint64_t apart) {
         State s[N];

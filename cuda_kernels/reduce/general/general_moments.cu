@@ -8,7 +8,9 @@
 
 #define GR_GENERAL_OP(dtype, In, kind, bytes) GR_MOMENTS_##kind(dtype, In)
 #define GR_MOMENTS_BITS GR_MOMENTS
-#define GR_MOMENTS_REAL GR_MOMENTS
+#define GR_MOMENTS_REAL(dtype, In)                                                                           \
+    GR_MOMENTS(dtype, In)                                                                                    \
+    GR_PIECES(moments, Moments, dtype, In)
 #define GR_MOMENTS_COMPLEX(dtype, In)
 #include "reduce/general/instantiate.cuh"
 GR_LAST(moments, Moments, f64, double)

@@ -16,10 +16,13 @@ template <> constexpr unsigned rows_occupancy<NanMean<double>, double> = 4;
 
 #define GR_SUMS(dtype, In)                                                                                   \
     GR_TAKES_ROWS(nansum, NanSum, dtype, In)                                                                 \
-    GR_TAKES_ROWS(nanmean, NanMean, dtype, In)
+    GR_TAKES_ROWS(nanmean, NanMean, dtype, In)                                                               \
+    GR_PIECES(nansum, NanSum, dtype, In)                                                                     \
+    GR_PIECES(nanmean, NanMean, dtype, In)
 #define GR_REAL_ROW(dtype, In)                                                                               \
     GR_SUMS(dtype, In)                                                                                       \
     GR_TAKES_ROWS(nanprod, NanProd, dtype, In)                                                               \
+    GR_PIECES(nanprod, NanProd, dtype, In)                                                                   \
     GR_TAKES_ROWS(nanmin, NanMin, dtype, In)                                                                 \
     GR_TAKES_ROWS(nanmax, NanMax, dtype, In)                                                                 \
     GR_TAKES_ROWS(extremes, Extremes, dtype, In)

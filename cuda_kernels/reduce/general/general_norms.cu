@@ -14,6 +14,9 @@ template <> constexpr unsigned rows_occupancy<RootNorm<double>, double> = 4;
     GR_TAKES_ROWS(sumnorm, SumNorm, dtype, In)                                                               \
     GR_TAKES_ROWS(rootnorm, RootNorm, dtype, In)                                                             \
     GR_TAKES_ROWS(logsumexp, LogSumExp, dtype, In)                                                           \
+    GR_PIECES(sumnorm, SumNorm, dtype, In)                                                                   \
+    GR_PIECES(rootnorm, RootNorm, dtype, In)                                                                 \
+    GR_PIECES(logsumexp, LogSumExp, dtype, In)                                                               \
     GR_TAKES_AXIS(softmax, Softmax, dtype, In)
 #define GR_COMPLEX_ROW GR_ANY
 #include "reduce/floats.cuh"

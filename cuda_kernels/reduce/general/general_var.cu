@@ -3,6 +3,10 @@
 
 #include "reduce/general/vector_tiles.cuh"
 
+#define GR_PIECES_OF_BITS(...)
+#define GR_PIECES_OF_REAL GR_PIECES
+#define GR_PIECES_OF_COMPLEX GR_PIECES
+
 // GR_TAKES_ALL of instantiate.cuh, with a kernel `tiles` of its own.
 #define GR_TAKES_VARIANCE(op, F, dtype, In, kind, bytes)                                                     \
     GR_ROWS(op, F, dtype, In)                                                                                \
@@ -12,7 +16,7 @@
     GR_SPREAD_##bytes(op, F, dtype, In)                                                                      \
         GR_GENERAL(axis, axis_occupancy<F<In>>, op, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)       \
             GR_GENERAL(whole, whole_blocks<F<In>>, op, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)   \
-                GR_OWN_LAST(op, F, dtype, In)
+                GR_OWN_LAST(op, F, dtype, In) GR_PIECES_OF_##kind(op, F, dtype, In)
 
 #define GR_GENERAL_OP(...) GR_TAKES_VARIANCE(var, Var, __VA_ARGS__)
 #include "reduce/general/instantiate.cuh"

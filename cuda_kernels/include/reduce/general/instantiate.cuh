@@ -9,6 +9,8 @@
 #include "reduce/general/columns.cuh"
 #include "reduce/general/last.cuh"
 #include "reduce/general/map.cuh"
+#include "reduce/general/ordered_tiles.cuh"
+#include "reduce/general/pieces.cuh"
 #include "reduce/general/rows.cuh"
 #include "reduce/general/small_integers.cuh"
 #include "reduce/general/spread.cuh"
@@ -32,6 +34,9 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 #define GR_ROWS(op, F, dtype, In)                                                                            \
     GR_GENERAL(rows, (rows_occupancy<F<In>, In>), op, dtype,                                                 \
                reduce_rows<F<In>, RowAccumulator<F<In>, In>, In>)
+#define GR_PIECES(op, F, dtype, In)                                                                          \
+    GR_GENERAL(pieces, (rows_occupancy<F<In>, In>), op, dtype,                                               \
+               reduce_pieces<F<In>, RowAccumulator<F<In>, In>, In>)
 #define GR_COLUMNS(op, F, dtype, In)                                                                         \
     GR_GENERAL(columns, (columns_occupancy<F<In>, In>), op, dtype, reduce_columns<F<In>, In>)
 
@@ -81,10 +86,25 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 #define GR_SPREAD_8(...)
 #define GR_SPREAD_16(...)
 
+// The order of the elements counts in sums, products and means of floating-point numbers.
+#define GR_ORDERED GR_PASTE(GR_ORDERED_, GR_RESULT)
+#define GR_ORDERED_SUM GR_IN_ORDER
+#define GR_ORDERED_MEAN GR_IN_ORDER
+#define GR_ORDERED_SAME GR_ANY_ORDER
+#define GR_ORDERED_B8 GR_ANY_ORDER
+#define GR_ORDERED_I64 GR_ANY_ORDER
+#define GR_IN_ORDER(op, F, dtype, In, kind) GR_IN_ORDER_##kind(op, F, dtype, In)
+#define GR_IN_ORDER_BITS GR_ANY_ORDER
+#define GR_IN_ORDER_REAL(op, F, dtype, In)                                                                   \
+    GR_PIECES(op, F, dtype, In)                                                                              \
+    GR_GENERAL(tiles, 1, op, dtype, reduce_ordered_tiles<F<In>, In>)
+#define GR_IN_ORDER_COMPLEX GR_IN_ORDER_REAL
+#define GR_ANY_ORDER(op, F, dtype, In, ...) GR_GENERAL(tiles, 1, op, dtype, reduce_tiles<F<In>, In>)
+
 #define GR_TAKES_ALL(op, F, dtype, In, kind, bytes)                                                          \
     GR_ROWS(op, F, dtype, In)                                                                                \
     GR_COLUMNS(op, F, dtype, In)                                                                             \
-    GR_GENERAL(tiles, 1, op, dtype, reduce_tiles<F<In>, In>)                                                 \
+    GR_ORDERED(op, F, dtype, In, kind)                                                                       \
     GR_GENERAL(map, 1, op, dtype, map_elements<F<In>, In>)                                                   \
     GR_SPREAD_##bytes(op, F, dtype, In)                                                                      \
         GR_GENERAL(axis, axis_occupancy<F<In>>, op, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)       \

@@ -7,6 +7,37 @@
 
 namespace gr::reduce {
 
+// The States of pieces, by the tree of general_pieces: a node has GR_PIECE_BRANCHES branches. A thread
+// combines the first level of the States of a result, and the first threads the levels above it.
+template <class F>
+__device__ typename F::State combine_pieces(const gr_general_params &p, const typename F::State *in,
+                                            typename F::State *shared, unsigned row, unsigned columns) {
+    using State = typename F::State;
+    constexpr unsigned branches = GR_PIECE_BRANCHES;
+    unsigned left = unsigned(p.count);
+    State loaded[branches];
+#pragma unroll
+    for (unsigned j = 0; j < branches; ++j)
+        if (in != nullptr && row * branches + j < left)
+            loaded[j] = in[(row * branches + j) * p.states];
+    State x = loaded[0];
+#pragma unroll
+    for (unsigned j = 1; j < branches; ++j)
+        if (row * branches + j < left)
+            x = F::combine(x, loaded[j]);
+    for (left = (left - 1) / branches + 1; left > 1; left = (left - 1) / branches + 1) {
+        __syncthreads();
+        shared[threadIdx.x] = x;
+        __syncthreads();
+        if (row * branches < left) {
+            x = shared[threadIdx.x + row * (branches - 1) * columns];
+            for (unsigned j = 1; j < branches && row * branches + j < left; ++j)
+                x = F::combine(x, shared[threadIdx.x + (row * (branches - 1) + j) * columns]);
+        }
+    }
+    return x;
+}
+
 template <class F> __device__ void reduce_last(const gr_general_params &p) {
     using State = typename F::State;
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * sizeof(State)];
@@ -19,9 +50,19 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
          first += uint64_t(gridDim.x) * columns) {
         const uint64_t result = first + column;
         State x = F::identity();
+        const State *in = nullptr;
         if (result < p.results) {
             const int64_t at = p.flags & GR_SCATTERED_OUTPUT ? offsets(p.keep, result).in : int64_t(result);
-            const State *in = reinterpret_cast<const State *>(p.in) + at;
+            in = reinterpret_cast<const State *>(p.in) + at;
+        }
+        if (p.flags & GR_OF_PIECES) {
+            x = combine_pieces<F>(p, in, shared, row, columns);
+            if (row == 0 && result < p.results)
+                put_one<F>(p, result, x);
+            __syncthreads(); // the next results use the same memory
+            continue;
+        }
+        if (result < p.results) {
             for (uint64_t k = row; k < p.count; k += in_flight * along) {
                 State loaded[in_flight];
 #pragma unroll

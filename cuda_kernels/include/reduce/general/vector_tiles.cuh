@@ -2,8 +2,8 @@
 // alone. Each thread takes whole vectors from shared memory, as States merge slowly.
 #pragma once
 
+#include "reduce/general/ordered_tiles.cuh"
 #include "reduce/general/rows.cuh"
-#include "reduce/general/tiles.cuh"
 
 namespace gr::reduce {
 
@@ -90,10 +90,16 @@ template <> constexpr bool has_fixed_order<gr_bf16> = true;
 template <> constexpr bool has_fixed_order<int32_t> = true;
 template <> constexpr bool has_fixed_order<uint32_t> = true;
 
+template <class In> constexpr bool is_complex = false;
+template <> constexpr bool is_complex<gr_c64> = true;
+template <> constexpr bool is_complex<gr_c128> = true;
+
 // The kernel `tiles`. The host has the same condition: gr_op_fixes_order.
 template <class F, class A, class In> __device__ void reduce_tiles_of(const gr_general_params &p) {
     if constexpr (has_fixed_order<In>)
         reduce_vector_tiles<F, A, In>(p);
+    else if constexpr (is_complex<In>)
+        reduce_ordered_tiles<F, In>(p);
     else
         reduce_tiles<F, In>(p);
 }

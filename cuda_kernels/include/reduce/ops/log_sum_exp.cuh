@@ -92,8 +92,7 @@ template <class In> struct VectorAccumulator<LogSumExp<In>, In> : StateAccumulat
     using F = LogSumExp<In>;
     using State = typename F::State;
     using T = typename F::T;
-    template <unsigned N>
-    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+    template <unsigned N> static __device__ State of(const Vec16<In> *x) {
         constexpr unsigned length = Vec16<In>::length;
         T most = T(widen(x[0].at(0)));
 #pragma unroll
@@ -108,7 +107,11 @@ template <class In> struct VectorAccumulator<LogSumExp<In>, In> : StateAccumulat
             equals += equal;
             return equal ? T(0) : exp_of(value - most);
         });
-        acc = F::combine(acc, {most, (double(equals) - 1) + double(rest)});
+        return {most, (double(equals) - 1) + double(rest)};
+    }
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+        acc = F::combine(acc, of<N>(x));
     }
 };
 

@@ -74,8 +74,7 @@ template <class In> struct Moments {
 // The chunks of one turn make a State about the mean of the first elements of each.
 template <class In> struct VectorAccumulator<Moments<In>, In> : StateAccumulator<Moments<In>> {
     using State = PowerSums;
-    template <unsigned N>
-    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+    template <unsigned N> static __device__ State of(const Vec16<In> *x) {
         constexpr unsigned length = Vec16<In>::length, count = N * length;
         double values[count];
 #pragma unroll
@@ -101,7 +100,11 @@ template <class In> struct VectorAccumulator<Moments<In>, In> : StateAccumulator
             turn.fourth = fma(square, square, turn.fourth);
         }
         turn.count = with_sign(turn.count, has_nan);
-        acc = merge(acc, turn);
+        return turn;
+    }
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+        acc = merge(acc, of<N>(x));
     }
 };
 

@@ -10,12 +10,27 @@ namespace gr::reduce {
 
 using ops::plus;
 
+template <class T> struct NoNumber {
+    static __device__ T make() {
+        return NAN;
+    }
+};
+template <class T> struct NoNumber<ComplexParts<T>> {
+    static __device__ ComplexParts<T> make() {
+        return {NAN, NAN};
+    }
+};
+
 // ---- sums; means, for which how many elements there are counts, too ----
 
 template <class In> struct NanSum {
     using Of = Mean<In>;
     using State = typename Of::State;
     using Out = In;
+    static constexpr bool neutral = true;
+    static __device__ In padding() {
+        return Narrow<In>::from(NoNumber<Wide<In>>::make());
+    }
     static __device__ State identity() {
         return Of::identity();
     }
@@ -63,6 +78,7 @@ template <class In> struct VectorAccumulator<NanSum<In>, In> : StateAccumulator<
 template <class In> struct NanMean {
     using Of = NanSum<In>;
     using Out = In;
+    static constexpr bool neutral = true;
     struct State { // in words of four bytes behind the sum: there is none that nothing is in
         typename Of::State sum;
         uint32_t low, high;
@@ -72,6 +88,9 @@ template <class In> struct NanMean {
     };
     static __device__ State of(typename Of::State sum, uint64_t count) {
         return {sum, uint32_t(count), uint32_t(count >> 32)};
+    }
+    static __device__ In padding() {
+        return Narrow<In>::from(NoNumber<Wide<In>>::make());
     }
     static __device__ State identity() {
         return {Of::identity(), 0, 0};
@@ -167,17 +186,6 @@ template <bool Largest> __device__ double number(double a, double b) {
 template <bool Largest, class T> __device__ T number(T a, T b) {
     return Largest ? larger(a, b) : lesser(a, b);
 }
-
-template <class T> struct NoNumber {
-    static __device__ T make() {
-        return NAN;
-    }
-};
-template <class T> struct NoNumber<ComplexParts<T>> {
-    static __device__ ComplexParts<T> make() {
-        return {NAN, NAN};
-    }
-};
 
 template <class In, bool Largest> struct NanExtreme : Elementwise<In> {
     using State = Wide<In>;

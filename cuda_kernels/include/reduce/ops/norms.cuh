@@ -13,7 +13,11 @@ namespace gr::reduce {
 
 template <class In> struct SumNorm {
     using State = double;
+    static constexpr bool neutral = true;
     using Out = In;
+    static __device__ In padding() {
+        return Narrow<In>::from(Wide<In>(0));
+    }
     static __device__ State identity() {
         return 0;
     }
@@ -48,7 +52,11 @@ template <unsigned N, unsigned Length, class Terms> __device__ double sum_of_squ
 
 template <class In> struct RootNorm {
     using State = double;
+    static constexpr bool neutral = true;
     using Out = In;
+    static __device__ In padding() {
+        return Narrow<In>::from(Wide<In>(0));
+    }
     static __device__ State identity() {
         return 0;
     }
@@ -87,8 +95,12 @@ template <> struct RootNorm<double> {
         }
     };
     using Out = double;
+    static constexpr bool neutral = true;
     static __device__ State in_scale(double sum, int32_t scale) {
         return {uint32_t(__double2loint(sum)), uint32_t(__double2hiint(sum)), scale};
+    }
+    static __device__ double padding() {
+        return 0;
     }
     static __device__ State identity() {
         return {0, 0, GR_MEDIUM};
@@ -154,6 +166,15 @@ template <> struct RootNorm<double> {
 
 template <class In> struct VectorAccumulator<RootNorm<In>, In> : StateAccumulator<RootNorm<In>> {
     using State = typename RootNorm<In>::State;
+    template <unsigned N> static __device__ State of(const Vec16<In> *x) {
+        constexpr unsigned length = Vec16<In>::length;
+        const auto term = [=](unsigned i) { return double(widen(element_of(x, i))); };
+        const double sum = sum_of_squares<N * length, length>(term);
+        if constexpr (sizeof(In) == 8)
+            return RootNorm<In>::template of<N * length, length>(sum, term);
+        else
+            return sum;
+    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         constexpr unsigned length = Vec16<In>::length;

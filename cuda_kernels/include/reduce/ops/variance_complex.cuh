@@ -122,8 +122,7 @@ template <class In> struct VarOfComplex {
 template <class In> struct VectorVarOfComplex : StateAccumulator<VarOfComplex<In>> {
     using F = VarOfComplex<In>;
     using State = ShiftedPairs;
-    template <unsigned N>
-    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+    template <unsigned N> static __device__ State of(const Vec16<In> *x) {
         using Value = Wide<In>;
         constexpr unsigned length = Vec16<In>::length, count = N * length;
         Value first = tree_sum<N>([&](unsigned k) { return widen(x[k].at(0)); });
@@ -144,7 +143,11 @@ template <class In> struct VectorVarOfComplex : StateAccumulator<VarOfComplex<In
             for (unsigned i = 0; i < count; ++i)
                 turn = F::append(turn, element_of(x, i), 0);
         }
-        acc = F::combine(acc, turn);
+        return turn;
+    }
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+        acc = F::combine(acc, of<N>(x));
     }
 };
 
