@@ -5,6 +5,7 @@ from mutants import INCLUDE, Mutant
 PARTITION = "cuda_kernels/groups/auto/group_partition.cu"
 ACCUMULATE = "cuda_kernels/groups/auto/group_accumulate.cu"
 SEGMENTS = INCLUDE + "groups/segments.cuh"
+FAR_GROUPS = INCLUDE + "groups/far_groups.cuh"
 PLAN = "csrc/groups/partition/plan.c"
 
 
@@ -13,6 +14,7 @@ def partitions(words):
 
 
 ANY, SHARED, INTEGERS = partitions("any_data"), partitions("share"), partitions("integers")
+FAR = partitions("far_from")
 
 MUTANTS = (
     # Tiles
@@ -150,16 +152,16 @@ MUTANTS = (
         "an element outside the windows leaves no trace",
         ACCUMULATE,
         "OutsideAdder",
-        "atomicOr(&outside[group / 32], 1u << group % 32);",
+        "outside.set(group);",
         "",
         ANY,
     ),
     Mutant(
         "groups 32 apart share a trace of elements outside",
         ACCUMULATE,
-        "OutsideAdder",
-        "&outside[group / 32]",
-        "&outside[0]",
+        "GroupBits",
+        "&words[group / 32], 1u",
+        "&words[0], 1u",
         partitions("outside_windows or next_to_windows"),
     ),
     Mutant(
@@ -209,6 +211,79 @@ MUTANTS = (
         "blocks) == blocks - 1;",
         "blocks) == 0;",
         SHARED,
+    ),
+    # Groups of elements far from the windows
+    Mutant(
+        "elements far below the windows are added to planes",
+        FAR_GROUPS,
+        "PlaneRange",
+        "digit - lowest > count - 3",
+        "int(digit - lowest) > int(count - 3)",
+        FAR,
+    ),
+    Mutant(
+        "a far element is thought to have one digit",
+        FAR_GROUPS,
+        "PlaneRange",
+        "digit - lowest > count - 3",
+        "digit - lowest > count - 1",
+        FAR,
+    ),
+    Mutant(
+        "the planes of far groups keep what was added first",
+        ACCUMULATE,
+        "Accumulation",
+        "results.clear(result);",
+        "",
+        FAR,
+    ),
+    Mutant(
+        "a far group with a NaN is summed again",
+        ACCUMULATE,
+        "Accumulation",
+        "(flags & (GR_GROUP_FAR | special)) != GR_GROUP_FAR",
+        "(flags & GR_GROUP_FAR) == 0",
+        FAR,
+    ),
+    Mutant(
+        "only the first far groups get results",
+        FAR_GROUPS,
+        "FarGroups",
+        "first < all;",
+        "first < 1;",
+        FAR,
+    ),
+    Mutant(
+        "far groups of different words of bits share planes",
+        FAR_GROUPS,
+        "FarGroups",
+        "before[threadIdx.x] = upto - count;",
+        "before[threadIdx.x] = 0;",
+        FAR,
+    ),
+    Mutant(
+        "means of far groups where blocks meet are divided by the rows of one block",
+        ACCUMULATE,
+        "Accumulation",
+        "table.rows[group] = uint32_t(rows);",
+        "{}",
+        FAR,
+    ),
+    Mutant(
+        "the highest digit of a far group is lost",
+        FAR_GROUPS,
+        "FarGroups",
+        "digits = highest[slot] - from + 1",
+        "digits = highest[slot] - from",
+        FAR,
+    ),
+    Mutant(
+        "planes of far groups are left as they are",
+        FAR_GROUPS,
+        "FarGroups",
+        "*at = 0;",
+        "",
+        FAR,
     ),
     # The plan
     Mutant(

@@ -3,6 +3,7 @@
 Partitions have few groups here, so that small arrays have several of them.
 """
 
+import math
 from fractions import Fraction
 from functools import partial
 
@@ -156,6 +157,33 @@ def test_elements_outside_windows_of_few_groups(device):
         by_partitions(a, labels, groups, 7, device, name)
 
 
+def far(rng, labels, dtype):
+    """Return normal numbers, in two of three groups with numbers far above or below, half of which cancel.
+
+    Some groups also have a NaN, an infinity or zeros of both signs.
+    """
+    numbers = rng.standard_normal(len(labels))
+    for group in np.unique(labels[labels >= 0]):
+        rows = rng.permutation(np.flatnonzero(labels == group))
+        if group % 3 > 0 and len(rows) > 4:
+            numbers[rows[:2]] = rng.choice([-1, 1]) * 2.0 ** rng.choice([-1060, -500, 500, 1000])
+            numbers[rows[0]] *= rng.choice([-1, 1, 1 + 2.0**-10])
+            numbers[rows[2]] = rng.choice([1, 1, 1, math.nan, math.inf, 0, -0.0])
+            numbers[rows[4:]] *= rng.choice([0, 1, 1])
+    return numbers.astype(dtype)
+
+
+def test_elements_far_from_the_windows(device):
+    """Their groups are added up again, some at a time, in partitions of one block and of several."""
+    rng = np.random.default_rng(16)
+    for n, groups, shift in ((9000, 300, 5), (20_000, 40, 2), (40_000, 100, 6)):
+        labels = rng.integers(0, groups, n)
+        if n == 20_000:
+            labels = np.where(rng.random(n) < 0.9, rng.integers(8, 12, n), labels)
+        a = far(rng, labels, np.dtype("float64"))
+        by_partitions(a, labels, groups, shift, device, f"{n} {groups}")
+
+
 def test_carries_of_partitions(device):
     """Lowest words that overflow with every few additions, of both signs."""
     rng = np.random.default_rng(4)
@@ -181,6 +209,8 @@ def test_kernels_of_partitions_have_no_races(name, label_name, op, first):
     rng = np.random.default_rng(3)
     n, groups = 25_000, 100
     a = (rng.standard_normal(n) * 2.0 ** rng.integers(-14, 14, n)).astype(name)
+    if name == "float64":
+        a[::50] *= 2.0**600  # far from the windows
     labels = np.where(rng.random(n) < 0.8, 5, rng.integers(0, groups, n)).astype(label_name)
     for given in (labels, np.sort(labels)):
         got, kernels = launched(a, given, groups, op, races=True, partition_shift=3)
@@ -200,6 +230,15 @@ def test_which_sums_go_by_partitions():
         assert (got != want).sum() == n - rows
 
 
+def test_doubles_go_by_partitions():
+    """Planes of all digits would take more memory than the elements of so many groups allow."""
+    n, groups = 1 << 18, 300_000
+    a, labels = np.arange(n, dtype=np.float64), np.arange(n) * 7 % groups
+    got, kernels = launched(a, labels, groups)
+    assert kernels[0].name == "group_partition_8_i64_8"
+    assert (got == np.bincount(labels, a, groups)).all()
+
+
 def test_calls_by_partitions_leave_nothing_behind(device):
     """Repeated calls agree: partitions of one block and of several; planes, flags, counts and signs."""
     rng = np.random.default_rng(5)
@@ -208,7 +247,8 @@ def test_calls_by_partitions_leave_nothing_behind(device):
         for skewed in (False, True):
             labels = rng.integers(0, 60, 20_000)
             labels[: 18_000 * skewed] %= 3
-            for kind in [drawn_integers] if name == "int32" else [wide, zeros, infinities]:
+            kinds = {"int32": [drawn_integers], "float64": [wide, zeros, infinities, far]}
+            for kind in kinds.get(name, [wide, zeros, infinities]):
                 a = kind(rng, labels, np.dtype(name))
                 calls += [(a, labels, op, expected(a, labels, 60, op, 0)) for op in ("sum", "mean")]
     for _ in range(2):

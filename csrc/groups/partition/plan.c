@@ -13,6 +13,8 @@ enum {
     SPLIT_PER_MILLE = 1250,    /* rows of a partition that one block adds up, of the average */
     MIN_SHARE = 16384,         /* such rows, at least */
     MAX_WORKSPACE = 16 << 20,
+    DOUBLE_MIN_SHIFT = 2,         /* log2 of groups per partition of float64 */
+    REFERENCE_SHARED = 227 << 10, /* of a block */
 };
 
 /* log2 of the most groups per partition for whose windows there is shared memory. */
@@ -46,6 +48,8 @@ static bool set_partitions(const gr_groups *self, const gr_group_kind *of, const
         params->sums.windows = 1;
     if (shift > most)
         shift = most;
+    if (of->planes == GR_GROUP_DOUBLE_PLANES && shift < DOUBLE_MIN_SHIFT)
+        shift = DOUBLE_MIN_SHIFT;
     params->shift = shift;
     params->partitions = (uint32_t)gr_min(partitions_of(self, shift), UINT32_MAX);
     return params->partitions <= GR_PARTITION_MAX;
@@ -57,23 +61,41 @@ static uint32_t rows_per_thread(const gr_groups *self, const gr_group_kind *of) 
 }
 
 /* Whether the workspace is as small as gr_groups_take says: planes, flags, counts, and the rows in order. */
-static bool is_in_proportion(const gr_groups *self, const gr_group_kind *of) {
+static bool is_in_proportion(const gr_groups *self, const gr_group_kind *of, uint32_t planes) {
     const double rows = (double)self->length, groups = (double)self->groups;
-    const double per_group = of->planes * 8.0 + (gr_op_is_mean(self->op) ? 12 : 4);
+    const double per_group = planes * 8.0 + (gr_op_is_mean(self->op) ? 12 : 4);
     return rows * (of->item_bytes + 2.0) + groups * per_group <= 12 * rows + 160 * groups + MAX_WORKSPACE;
+}
+
+/* Sets the planes per result, at most 32, and returns them. Those of a partition of float64 are enough for
+   all digits of one group. */
+static uint32_t set_planes(const gr_group_kind *of, gr_partition_params *params) {
+    params->planes = of->planes;
+    if (of->planes == GR_GROUP_DOUBLE_PLANES) {
+        const uint64_t enough = gr_ceil_div(GR_GROUP_DOUBLE_PLANES, (uint64_t)1 << params->shift);
+        params->planes = (uint32_t)gr_max(GR_PARTITION_DOUBLE_PLANES, enough);
+        params->sums.results = (uint64_t)params->partitions << params->shift;
+    }
+    return params->planes;
 }
 
 bool gr_partition_set(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
                       gr_partition_params *params) {
     if (!gr_group_is_contiguous(self, of) || gr_group_repeats(self) || self->length == 0 ||
         self->length > UINT32_MAX / 2 || (self->partition_shift == 0 && self->length < MIN_ROWS) ||
-        !is_in_proportion(self, of) || !set_partitions(self, of, caps, params))
+        !set_partitions(self, of, caps, params) || !is_in_proportion(self, of, set_planes(of, params)))
         return false;
     params->tile_rows = GR_PARTITION_THREADS * rows_per_thread(self, of);
     params->tiles = gr_ceil_div(self->length, params->tile_rows);
     const uint64_t share = gr_ceil_div(self->length * SPLIT_PER_MILLE, (uint64_t)params->partitions * 1000);
     params->max_rows = (uint32_t)gr_min(gr_max(share, MIN_SHARE), 1u << GR_GROUP_WINDOW_MAX_ROWS_SHIFT);
     return true;
+}
+
+bool gr_partition_takes(const gr_groups *self, const gr_group_kind *of) {
+    const gr_device_caps caps = {.shared_per_block = REFERENCE_SHARED};
+    gr_partition_params params = {.sums = {.groups = self->groups}};
+    return self->path == GR_GROUPS_ANY && !self->states && gr_partition_set(self, of, &caps, &params);
 }
 
 static size_t padded_rows(const gr_partition_params *params) {

@@ -11,6 +11,9 @@
 bool gr_partition_set(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
                       gr_partition_params *params);
 
+/* Whether a device with as much shared memory as the reference device sums by partitions. */
+bool gr_partition_takes(const gr_groups *self, const gr_group_kind *of);
+
 /* Appends the two steps that write the results. `at` are the buffers of the sums. */
 void gr_partition_plan(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
                        const gr_group_buffers *at, gr_partition_params *params, gr_program *program);
