@@ -206,10 +206,10 @@ MUTANTS = (
     ),
     Mutant(
         "the first block of a partition writes its results",
-        ACCUMULATE,
-        "Accumulation",
-        "blocks) == blocks - 1;",
-        "blocks) == 0;",
+        SEGMENTS,
+        "is_last_of_partition",
+        "share.blocks - 1;",
+        "0;",
         SHARED,
     ),
     # Groups of elements far from the windows
@@ -297,15 +297,20 @@ MUTANTS = (
     *(
         Mutant(
             f"a call leaves {what} behind",
-            ACCUMULATE,
+            file,
             function,
             old,
             "{}",
             ("tests/segments/test_group_partitions.py", "-k", "leave_nothing"),
         )
-        for what, function, old in (
-            ("numbers of partitions", "accumulate", "sums.state()[GR_PARTITION_ROWS + threadIdx.x] = 0;"),
-            ("numbers of rows by partitions", "Accumulation", "counts()[result] = 0;"),
+        for what, file, function, old in (
+            (
+                "numbers of partitions",
+                SEGMENTS,
+                "clear_rows",
+                "state_of(q)[GR_PARTITION_ROWS + threadIdx.x] = 0;",
+            ),
+            ("numbers of rows by partitions", ACCUMULATE, "Accumulation", "counts()[result] = 0;"),
         )
     ),
 )

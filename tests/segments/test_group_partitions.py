@@ -166,7 +166,8 @@ def far(rng, labels, dtype):
     for group in np.unique(labels[labels >= 0]):
         rows = rng.permutation(np.flatnonzero(labels == group))
         if group % 3 > 0 and len(rows) > 4:
-            numbers[rows[:2]] = rng.choice([-1, 1]) * 2.0 ** rng.choice([-1060, -500, 500, 1000])
+            power = rng.choice([-1060, 1000]) if rng.random() < 0.2 else rng.integers(-1000, 1000)
+            numbers[rows[:2]] = rng.choice([-1, 1]) * 2.0**power
             numbers[rows[0]] *= rng.choice([-1, 1, 1 + 2.0**-10])
             numbers[rows[2]] = rng.choice([1, 1, 1, math.nan, math.inf, 0, -0.0])
             numbers[rows[4:]] *= rng.choice([0, 1, 1])

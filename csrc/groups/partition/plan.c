@@ -1,4 +1,4 @@
-/* Planner of exact sums of many groups by partitions. */
+/* Planner of exact sums of many groups by partitions, and of the first step of other reductions. */
 #include "groups/partition/plan.h"
 
 #include <stddef.h>
@@ -38,9 +38,9 @@ static bool set_partitions(const gr_groups *self, const gr_group_kind *of, const
     while (self->partition_shift == 0 && shift < GR_PARTITION_MAX_SHIFT &&
            partitions_of(self, shift) > PARTITIONS)
         ++shift;
-    const bool is_integer = gr_dtypes[self->dtype].kind == GR_KIND_BITS;
+    const bool one = gr_dtypes[self->dtype].kind == GR_KIND_BITS || of->planes == 0;
     const uint32_t most = max_shift(self, of, capacity, 1),
-                   most_of_two = is_integer ? 0 : max_shift(self, of, capacity, GR_GROUP_MAX_WINDOWS);
+                   most_of_two = one ? 0 : max_shift(self, of, capacity, GR_GROUP_MAX_WINDOWS);
     params->sums.windows = GR_GROUP_MAX_WINDOWS;
     if (shift > most_of_two && partitions_of(self, most_of_two) <= GR_PARTITION_MAX)
         shift = most_of_two;
@@ -102,13 +102,8 @@ static size_t padded_rows(const gr_partition_params *params) {
     return (size_t)params->tiles * params->tile_rows;
 }
 
-/* Addresses of the buffers that only these steps use. */
-typedef struct partition_buffers {
-    uint32_t values, locals, table, state;
-} partition_buffers;
-
-static void relocate(gr_program *program, const partition_buffers *of) {
-#define RELOCATE(field) gr_program_relocate(program, offsetof(gr_partition_params, field), of->field)
+void gr_partition_relocate(gr_program *program, const gr_partition_buffers *at) {
+#define RELOCATE(field) gr_program_relocate(program, offsetof(gr_partition_params, field), at->field)
     RELOCATE(values);
     RELOCATE(locals);
     RELOCATE(table);
@@ -116,17 +111,20 @@ static void relocate(gr_program *program, const partition_buffers *of) {
 #undef RELOCATE
 }
 
-void gr_partition_plan(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
-                       const gr_group_buffers *at, gr_partition_params *params, gr_program *program) {
+gr_partition_buffers gr_partition_rows(const gr_groups *self, const gr_group_kind *of,
+                                       const gr_device_caps *caps, uint32_t in, uint32_t labels,
+                                       const gr_partition_params *params, gr_program *program) {
     const size_t rows = padded_rows(params), local_bytes = sizeof(uint16_t);
-    const partition_buffers buffers = {
+    const gr_partition_buffers at = {
         .values = gr_program_buffer(program, GR_BUFFER_TEMPORARY, rows * of->item_bytes),
         .locals = gr_program_buffer(program, GR_BUFFER_TEMPORARY, rows * local_bytes),
         .table = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
                                    ((size_t)params->tiles + 1) * GR_PARTITION_TABLE * sizeof(uint16_t)),
         .state = gr_program_buffer(program, GR_BUFFER_ZEROED, GR_PARTITION_STATE_BYTES)};
-    gr_step *step = gr_group_launch(program, params, sizeof *params, at, caps, params->tiles + 1);
-    relocate(program, &buffers);
+    gr_step *step = gr_group_step(program, params, sizeof *params, caps, params->tiles + 1);
+    gr_program_relocate(program, offsetof(gr_partition_params, sums.in), in);
+    gr_program_relocate(program, offsetof(gr_partition_params, sums.labels), labels);
+    gr_partition_relocate(program, &at);
     step->block[0] = GR_PARTITION_THREADS;
     step->shared_bytes = (uint32_t)(params->tile_rows * (of->item_bytes + local_bytes));
     GR_KERNEL_NAME(step->kernel.file, "group_partition");
@@ -136,9 +134,18 @@ void gr_partition_plan(const gr_groups *self, const gr_group_kind *of, const gr_
                                          : "8",
                    params->sums.label_bytes == 4 ? "_i32" : "_i64",
                    rows_per_thread(self, of) == 8 ? "_8" : "_16");
-    step = gr_group_launch(program, params, sizeof *params, at, caps,
-                           params->partitions + self->length / params->max_rows);
-    relocate(program, &buffers);
+    return at;
+}
+
+uint64_t gr_partition_blocks(const gr_partition_params *params) {
+    return params->partitions + params->sums.length / params->max_rows;
+}
+
+void gr_partition_plan(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
+                       const gr_group_buffers *at, const gr_partition_params *params, gr_program *program) {
+    const gr_partition_buffers rows = gr_partition_rows(self, of, caps, at->in, at->labels, params, program);
+    gr_step *step = gr_group_launch(program, params, sizeof *params, at, caps, gr_partition_blocks(params));
+    gr_partition_relocate(program, &rows);
     step->block[0] = GR_GROUP_WINDOW_THREADS;
     step->shared_bytes =
         (uint32_t)gr_group_window_bytes(self, of, (uint64_t)1 << params->shift, params->sums.windows);

@@ -3,7 +3,6 @@
 // rounds them.
 #include "common/entry.cuh"
 #include "common/pdl.cuh"
-#include "grid/tickets.cuh"
 #include "groups/far_groups.cuh"
 #include "groups/result.cuh"
 #include "groups/sample.cuh"
@@ -11,7 +10,6 @@
 #include "groups/table.cuh"
 
 using namespace gr::groups;
-using gr::grid::draw_ticket;
 
 // A bit for each group of a partition.
 struct GroupBits {
@@ -40,7 +38,6 @@ template <class In> struct BlockState {
     std::conditional_t<PlaneRange<In>::has_far, GroupBits, NoGroupBits> far; // groups to sum again
     WindowChoice choice;
     PartitionShare share;
-    bool last;
 };
 
 // A partition has up to 32 planes per result.
@@ -63,7 +60,7 @@ template <class In> struct OutsideAdder {
 };
 
 template <class In> struct Accumulation {
-    static constexpr unsigned threads = GR_GROUP_WINDOW_THREADS, each = GR_PARTITION_ROWS_PER_THREAD;
+    static constexpr unsigned threads = GR_GROUP_WINDOW_THREADS, each = SegmentBatch<In>::each;
     static constexpr bool is_integer = Addends<In>::bins == 0;
     const gr_partition_params &q;
     const gr_group_params &p;
@@ -91,25 +88,8 @@ template <class In> struct Accumulation {
         return rest < table.groups ? unsigned(rest) : table.groups;
     }
 
-    // Rows of a thread, as they are in memory: to convert them at once would make it wait for the loads.
-    struct Batch {
-        uint16_t group[each];
-        In x[each];
-        unsigned valid; // a bit each
+    using Batch = SegmentBatch<In>;
 
-        __device__ void load(const gr_partition_params &q, SegmentRows &rows) {
-            valid = 0;
-#pragma unroll
-            for (unsigned i = 0; i < each; ++i) {
-                uint32_t row;
-                if (rows.next(row)) {
-                    group[i] = reinterpret_cast<const uint16_t *>(q.locals)[row];
-                    x[i] = reinterpret_cast<const In *>(q.values)[row];
-                    valid |= 1u << i;
-                }
-            }
-        }
-    };
     __device__ void add_outside(In x, unsigned group) {
         const PlaneRange<In> planes = range();
         Addends<In>::add_outside(x, first_group() + group,
@@ -130,19 +110,7 @@ template <class In> struct Accumulation {
     // Adds the rows of the block's share.
     __device__ void sum(Segments &segments) {
         const WindowChoice choice = block.choice;
-        uint32_t count = 0;
-        for (uint64_t first = 0; first < q.tiles; first += threads) {
-            segments.read(q, block.share, first, count);
-            SegmentRows rows(segments);
-            Batch batch;
-            batch.load(q, rows);
-            while (__any_sync(0xffffffffu, batch.valid != 0)) {
-                const Batch now = batch;
-                batch.load(q, rows); // in flight while these are added
-                add_batch(now, choice);
-            }
-            __syncthreads();
-        }
+        each_batch<In>(q, block.share, segments, [&](const Batch &batch) { add_batch(batch, choice); });
         used.collect();
         __syncthreads();
     }
@@ -256,8 +224,8 @@ template <class In> struct Accumulation {
         if (table.mean)
             atomicAdd(planes + p.results, static_cast<unsigned long long>(rest >> 32));
     }
-    // Adds the block's sums to those of the blocks that share the partition.
-    __device__ void publish() {
+    // Adds the block's sums to those of the blocks that share the partition. Returns whether it is the last.
+    __device__ bool publish() {
         for (unsigned group = threadIdx.x; group < groups(); group += threads) {
             const uint64_t result = first_group() + group;
             if constexpr (is_integer)
@@ -269,29 +237,18 @@ template <class In> struct Accumulation {
         }
         used.collect();
         __syncthreads();
-        uint32_t *const used = state() + GR_PARTITION_USED + 3 * block.share.partition;
+        uint32_t *const used = state_of(q) + GR_PARTITION_USED + 3 * block.share.partition;
         if (threadIdx.x < 3 && block.used[threadIdx.x] != 0)
             atomicOr(used + threadIdx.x, block.used[threadIdx.x]);
-        __threadfence();
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            const uint32_t blocks = block.share.blocks;
-            block.last =
-                draw_ticket(state() + GR_PARTITION_TICKETS + block.share.partition, blocks) == blocks - 1;
-            __threadfence();
-        }
-        __syncthreads();
+        return is_last_of_partition(q, block.share);
     }
     __device__ unsigned long long *counts() const {
         return reinterpret_cast<unsigned long long *>(p.counts);
     }
-    __device__ uint32_t *state() const {
-        return reinterpret_cast<uint32_t *>(q.state);
-    }
     // Writes the results of a partition whose sums are in the planes. Returns what finish_windows does.
     __device__ bool finish_planes() const {
         bool any_far = false;
-        uint32_t *const used = state() + GR_PARTITION_USED + 3 * block.share.partition;
+        uint32_t *const used = state_of(q) + GR_PARTITION_USED + 3 * block.share.partition;
         if (threadIdx.x < 3)
             block.used[threadIdx.x] = atomicExch(used + threadIdx.x, 0u);
         __syncthreads();
@@ -342,17 +299,10 @@ template <class In> __device__ void accumulate(const gr_partition_params &q) {
         sums.finish_far(sums.finish_windows(), segments);
     } else if (block.share.blocks > 1) {
         sums.sum(segments);
-        sums.publish();
-        if (block.last)
+        if (sums.publish())
             sums.finish_far(sums.finish_planes(), segments);
     }
-    // The last block zeroes the numbers of rows, which all blocks have read.
-    __syncthreads();
-    if (threadIdx.x == 0)
-        block.last = draw_ticket(sums.state() + GR_PARTITION_TICKET, gridDim.x) == gridDim.x - 1;
-    __syncthreads();
-    if (block.last && threadIdx.x < GR_PARTITION_TABLE)
-        sums.state()[GR_PARTITION_ROWS + threadIdx.x] = 0;
+    clear_rows(q);
 }
 
 #define GR_GROUP_ACCUMULATE(name, In)                                                                        \
