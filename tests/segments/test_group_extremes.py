@@ -168,16 +168,16 @@ def by_partitions(op, a, labels, groups, shift, device):
     return _core.groups(a=a, op=op, axis=0, labels=labels, num_groups=groups, **options)
 
 
-@pytest.mark.parametrize("name", ["float16", "float32", "float64", "int16", "uint32", "int64"])
+@pytest.mark.parametrize("name", ["float16", "float64", "int32"])
 def test_extremes_by_partitions(name, device):
     """Partitions of one block and of several, and groups without rows."""
     rng, dtype = np.random.default_rng(21), np.dtype(name)
     kind = gpureduce.to_device(np.zeros(1), device)._kind
     ops = ("nanmin", "max", "any") if dtype.kind == "f" else ("min", "all", "bitwise_xor", "bitwise_and")
-    for n, groups, shift in ((9001, 900, 3), (40_000, 100, 2)):
+    for n, groups, shift in ((9001, 900, 3), (20_000, 1000, 2)):
         a = drawn(rng, dtype, n)
         labels = rng.integers(-1, groups + 1, n)
-        if groups == 100:
+        if groups == 1000:
             labels = np.where(rng.random(n) < 0.9, rng.integers(8, 12, n), labels)
         for turn, op in enumerate(("count_nonzero", *ops)):
             given = labels.astype("int32" if turn % 2 == 0 else "int64")
@@ -186,7 +186,7 @@ def test_extremes_by_partitions(name, device):
             same_bits(got, expected(op, a, labels, groups), f"{name} {op} {n}")
 
 
-@pytest.mark.parametrize(("name", "last"), [("float32", "4"), ("float64", "8"), ("int16", "2")])
+@pytest.mark.parametrize(("name", "last"), [("float32", "4"), ("float64", "8")])
 def test_partitions_have_no_races(name, last):
     """Neither those of one block nor those of several."""
     rng = np.random.default_rng(3)
