@@ -11,7 +11,8 @@
 bool gr_groups_have(gr_op op);
 
 /* Whether the operator has such kernels for the dtype and the number of rows, and the workspace is in
-   proportion: at most 12 bytes per element, 160 bytes per result and 16 MiB. Extremes always are. */
+   proportion: at most 12 bytes per element, 160 bytes per result and 16 MiB, on a device with as much shared
+   memory as the reference device. Extremes always are. */
 bool gr_groups_take(const gr_groups *self);
 
 /* Words of a state of the sum of a component of elements of a dtype; 0: there are no such states. */

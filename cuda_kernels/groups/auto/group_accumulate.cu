@@ -172,15 +172,16 @@ template <class In> struct Accumulation {
                 .sum(segments, [&](unsigned group) { return table.mean ? table.rows[group] : 1; });
         }
     }
-    // Writes a sum of float32, if it has few bits: the same as GroupResult::finish, in less time.
+    // Writes a sum of float32 or float64, if it has few bits: the same as GroupResult::finish, in less time.
     __device__ bool put_narrow(unsigned group, uint64_t result) const {
-        if constexpr (std::is_same<In, float>::value) {
-            int64_t units;
-            uint32_t bits;
+        constexpr bool is_double = std::is_same<In, double>::value;
+        if constexpr (is_double || std::is_same<In, float>::value) {
+            std::conditional_t<is_double, double, int64_t> units;
+            typename Planes<In>::Bits bits;
             if (!table.narrow(group, block.choice, units) ||
                 !GroupResult<In>::round_narrow(units, int(block.choice.first) - Planes<In>::bias, bits))
                 return false;
-            reinterpret_cast<uint32_t *>(p.out)[result] = bits;
+            reinterpret_cast<typename Planes<In>::Bits *>(p.out)[result] = bits;
             return true;
         }
         return false;

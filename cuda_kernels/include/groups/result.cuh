@@ -148,6 +148,14 @@ template <class In> struct GroupResult {
             bits += uint32_t(exponent) << 23;
         return units == 0 || (to > 0 && to < 255);
     }
+    // The float64 of units * 2^exponent, of rounded units, unless it is subnormal or overflows.
+    static __device__ bool round_narrow(double units, int exponent, uint64_t &bits) {
+        bits = uint64_t(__double_as_longlong(units));
+        const int to = int(bits >> 52 & 2047) + exponent;
+        if (units != 0)
+            bits += uint64_t(exponent) << 52;
+        return units == 0 || (to > 0 && to < 2047);
+    }
     // The bits of (units * 2^position + the planes) / divisor; |units| < 2^unit_bits, or 0 with no bits.
     __device__ uint64_t round(uint64_t result, Whole units, int position, int unit_bits, uint64_t divisor,
                               bool outside) const {
