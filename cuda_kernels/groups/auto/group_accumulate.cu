@@ -110,7 +110,8 @@ template <class In> struct Accumulation {
     // Adds the rows of the block's share.
     __device__ void sum(Segments &segments) {
         const WindowChoice choice = block.choice;
-        each_batch<In>(q, block.share, segments, [&](const Batch &batch) { add_batch(batch, choice); });
+        each_batch<In, !std::is_same<In, double>::value>(
+            q, block.share, segments, [&](const Batch &batch) { add_batch(batch, choice); });
         used.collect();
         __syncthreads();
     }

@@ -186,8 +186,9 @@ template <class In> struct SegmentBatch {
     }
 };
 
-// Calls work(batch) for the rows of a share; for all threads of a block. A barrier follows.
-template <class In, class Work>
+// Calls work(batch) for the rows of a share; for all threads of a block. A barrier follows. With Ahead, the
+// next batch is in flight meanwhile; work that needs many registers has no room for it.
+template <class In, bool Ahead = true, class Work>
 __device__ void each_batch(const gr_partition_params &q, const PartitionShare &share, Segments &segments,
                            const Work &work) {
     uint32_t count = 0;
@@ -198,8 +199,11 @@ __device__ void each_batch(const gr_partition_params &q, const PartitionShare &s
         batch.load(q, rows);
         while (__any_sync(0xffffffffu, batch.valid != 0)) {
             const SegmentBatch<In> now = batch;
-            batch.load(q, rows); // in flight while these are added
+            if (Ahead)
+                batch.load(q, rows); // in flight while these are added
             work(now);
+            if (!Ahead)
+                batch.load(q, rows);
         }
         __syncthreads();
     }
