@@ -168,8 +168,8 @@ MUTANTS = (
         "two windows are one",
         INCLUDE + "groups/table.cuh",
         "WindowTable",
-        "choice.windows == 1 && ",
-        "",
+        "choice.windows == 1 && uint32_t(upper)",
+        "uint32_t(upper)",
         partitions("two_windows"),
     ),
     Mutant(
@@ -211,6 +211,22 @@ MUTANTS = (
         "share.blocks - 1;",
         "0;",
         SHARED,
+    ),
+    Mutant(
+        "the sum of a float64 is rounded twice",
+        INCLUDE + "groups/table.cuh",
+        "WindowTable",
+        " && uint32_t(top) + (1u << 19) < 1u << 20",
+        "",
+        partitions("carries or planes or sums_of_many_bits"),
+    ),
+    Mutant(
+        "a subnormal sum is scaled like a normal one",
+        INCLUDE + "groups/result.cuh",
+        "GroupResult",
+        "return units == 0 || (to > 0 && to < 2047);",
+        "return units == 0 || to < 2047;",
+        partitions("carries or planes or sums_of_many_bits"),
     ),
     # Groups of elements far from the windows
     Mutant(

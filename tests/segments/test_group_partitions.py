@@ -196,6 +196,18 @@ def test_carries_of_partitions(device):
             by_partitions(a, labels, 5, 2, device, f"{dtype.__name__} {signs}")
 
 
+def test_double_sums_of_many_bits(device):
+    """Sums that are one FMA, sums of too many bits for it, and subnormal and overflowing ones."""
+    rng = np.random.default_rng(17)
+    n, groups = 9000, 40
+    labels = rng.integers(0, groups, n)
+    for scale in (1.0, 2.0**-1022, 2.0**1015):
+        a = np.where(rng.random(n) < 0.99, 2.0**-19, 1) * (1 + rng.integers(0, 2**52, n) * 2.0**-52)
+        a[labels % 2 == 1] *= rng.choice([-1, 1], n)[labels % 2 == 1]
+        a[labels % 4 == 1] = np.resize([1.5, 2.0**-19, -1.5], (labels % 4 == 1).sum())
+        by_partitions(a * scale, labels, groups, 3, device, f"{scale}", ("sum",))
+
+
 @pytest.mark.parametrize(
     ("name", "label_name", "op", "first"),
     [
