@@ -218,7 +218,7 @@ MUTANTS = (
         "WindowTable",
         " && uint32_t(top) + (1u << 19) < 1u << 20",
         "",
-        partitions("carries or planes or sums_of_many_bits"),
+        partitions("double_sums"),
     ),
     Mutant(
         "a subnormal sum is scaled like a normal one",
@@ -226,7 +226,7 @@ MUTANTS = (
         "GroupResult",
         "return units == 0 || (to > 0 && to < 2047);",
         "return units == 0 || to < 2047;",
-        partitions("carries or planes or sums_of_many_bits"),
+        partitions("double_sums"),
     ),
     # Groups of elements far from the windows
     Mutant(

@@ -197,15 +197,23 @@ def test_carries_of_partitions(device):
 
 
 def test_double_sums_of_many_bits(device):
-    """Sums that are one FMA, sums of too many bits for it, and subnormal and overflowing ones."""
-    rng = np.random.default_rng(17)
-    n, groups = 9000, 40
-    labels = rng.integers(0, groups, n)
-    for scale in (1.0, 2.0**-1022, 2.0**1015):
-        a = np.where(rng.random(n) < 0.99, 2.0**-19, 1) * (1 + rng.integers(0, 2**52, n) * 2.0**-52)
-        a[labels % 2 == 1] *= rng.choice([-1, 1], n)[labels % 2 == 1]
-        a[labels % 4 == 1] = np.resize([1.5, 2.0**-19, -1.5], (labels % 4 == 1).sum())
-        by_partitions(a * scale, labels, groups, 3, device, f"{scale}", ("sum",))
+    """Sums that one FMA rounds, and sums of too many bits for it."""
+    rng, n = np.random.default_rng(17), 16_000  # that one block adds up
+    for few in (0.3, *[0.01] * 8):
+        a = np.where(rng.random(n) < few, 2.0**-19, 1) * (1 + rng.integers(0, 2**52, n) * 2.0**-52)
+        by_partitions(a, np.zeros(n, int), 1, 2, device, f"{few}", ("sum",))
+
+
+def test_double_sums_at_the_ends_of_the_exponents(device):
+    """Normal elements in a window, whose sums are subnormal or overflow."""
+    rng, n = np.random.default_rng(18), 3000
+    labels = rng.integers(0, 40, n)
+    a = 2.0 ** -rng.integers(0, 20, n).astype(float)
+    for group in range(0, 40, 2):
+        rows = np.flatnonzero(labels == group)
+        a[rows] = np.resize([1, -1, 0, 0], len(rows)) * (2.0**-19 + rng.integers(1, 9, len(rows)) * 2.0**-71)
+    for scale in (2.0**-998, 2.0**1022):
+        by_partitions(a * scale, labels, 40, 3, device, f"{scale}", ("sum",))
 
 
 @pytest.mark.parametrize(
