@@ -458,7 +458,8 @@ def _say(message: object, args: argparse.Namespace) -> None:
         options.pop("variant")
     if "variants" in args:
         options["variant"] = options["variants"]
-    options["a"] = getattr(args, "file", "--dtype")  # what holds the numbers, or says what they are
+    # What holds the numbers, or says what they are, or how many.
+    options["a"] = getattr(args, "file", "-n" if isinstance(message, MemoryError) else "--dtype")
     if colon and argument in options:
         text = f"{options[argument]}: {rest}"
     with contextlib.suppress(OSError):

@@ -725,96 +725,98 @@ def average(
 
 @overload
 def inner(
-    a: AnyArray, b: AnyArray, out: None = None, *, device: Devices = None, stream: Stream | None = None,
-    as_device: Literal[True],
+    a: AnyArray, b: AnyArray, out: None = None, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def inner(
-    a: AnyArray, b: AnyArray, out: Out | None = None, *, device: Devices = None, stream: Stream | None = None,
-    as_device: bool | None = None,
+    a: AnyArray, b: AnyArray, out: Out | None = None, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
 
 @overload
 def logical_xor(
     a: AnyArray, axis: None = None, out: None = None, keepdims: Literal[False] = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> np.bool_: ...
 
 @overload
 def logical_xor(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def logical_xor(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def logical_xor(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def ptp(
     a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _AnyT: ...
 
 @overload
 def ptp(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-    *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
-    progress: Progress = None,
+    *, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def ptp(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-    progress: Progress = None,
+    keepdims: bool = False, *, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def ptp(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-    keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None,
+    keepdims: bool = False, *, device: str | Device | None = None, stream: Stream | None = None,
     as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def trace(
     a: AnyArray, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1,
-    dtype: DTypeLike | None = None, out: None = None, *, device: Devices = None, stream: Stream | None = None,
-    as_device: Literal[True],
+    dtype: DTypeLike | None = None, out: None = None, *, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def trace(
     a: AnyArray, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1,
-    dtype: DTypeLike | None = None, out: Out | None = None, *, device: Devices = None,
+    dtype: DTypeLike | None = None, out: Out | None = None, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
 
 @overload
 def vecdot(
-    x1: AnyArray, x2: AnyArray, out: None = None, *, axis: SupportsIndex = -1, device: Devices = None,
-    stream: Stream | None = None, as_device: Literal[True],
+    x1: AnyArray, x2: AnyArray, out: None = None, *, axis: SupportsIndex = -1,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def vecdot(
-    x1: AnyArray, x2: AnyArray, out: Out | None = None, *, axis: SupportsIndex = -1, device: Devices = None,
-    stream: Stream | None = None, as_device: bool | None = None,
+    x1: AnyArray, x2: AnyArray, out: Out | None = None, *, axis: SupportsIndex = -1,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
 
 def reduce(
@@ -825,34 +827,35 @@ def reduce(
 def moments(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, order: int = 4,
     ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True, bias: bool = True,
-    fisher: bool = True, nan_policy: str = "propagate", variant: str = "auto", device: Devices = None,
-    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-    as_device: bool | None = None, progress: Progress = None, exact: bool = False,
+    fisher: bool = True, nan_policy: str = "propagate", variant: str = "auto",
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    exact: bool = False,
 ) -> Moments: ...
 
 @overload
 def nanstd(
     a: NDArray[np.integer[Any] | np.bool_], axis: None = None, dtype: None = None, out: None = None,
     ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
-    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
+    correction: float = ..., variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> np.float64: ...
 
 @overload
 def nanstd(
     a: NDArray[_FloatT], axis: None = None, dtype: None = None, out: None = None, ddof: float = 0,
     keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
-    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
+    correction: float = ..., variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _FloatT: ...
 
 @overload
 def nanstd(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-    mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+    mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: str | Device | None = None,
     block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
     as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
@@ -862,7 +865,7 @@ def nanstd(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
-    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
@@ -871,7 +874,7 @@ def nanstd(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, ddof: float = 0, keepdims: bool = False, *,
     where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
-    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
@@ -879,25 +882,25 @@ def nanstd(
 def nanvar(
     a: NDArray[np.integer[Any] | np.bool_], axis: None = None, dtype: None = None, out: None = None,
     ddof: float = 0, keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
-    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
+    correction: float = ..., variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> np.float64: ...
 
 @overload
 def nanvar(
     a: NDArray[_FloatT], axis: None = None, dtype: None = None, out: None = None, ddof: float = 0,
     keepdims: Literal[False] = False, *, where: AnyArray = True, mean: AnyArray = ...,
-    correction: float = ..., variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
+    correction: float = ..., variant: str = "auto", device: str | Device | None = None,
+    block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+    as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _FloatT: ...
 
 @overload
 def nanvar(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-    mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+    mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: str | Device | None = None,
     block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
     as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
@@ -907,7 +910,7 @@ def nanvar(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, ddof: float = 0, keepdims: bool = False, *,
     where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
-    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
@@ -916,7 +919,7 @@ def nanvar(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, ddof: float = 0, keepdims: bool = False, *,
     where: AnyArray = True, mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
-    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
     stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
@@ -1015,150 +1018,160 @@ def var(
 @overload
 def fmax(
     a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _AnyT: ...
 
 @overload
 def fmax(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def fmax(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def fmax(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def fmin(
     a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _AnyT: ...
 
 @overload
 def fmin(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def fmin(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def fmin(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def nanargmax(
     a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> np.int64: ...
 
 @overload
 def nanargmax(
-    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, device: Devices = None,
-    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanargmax(
     a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanargmax(
     a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
-    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def nanargmin(
     a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> np.int64: ...
 
 @overload
 def nanargmin(
-    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, device: Devices = None,
-    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanargmin(
     a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanargmin(
     a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
-    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def nanmax(
     a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _AnyT: ...
 
 @overload
 def nanmax(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanmax(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanmax(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def nanmean(
     a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
-    keepdims: Literal[False] = False, *, where: AnyArray = True, device: Devices = None,
+    keepdims: Literal[False] = False, *, where: AnyArray = True, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _InexactT: ...
 
 @overload
 def nanmean(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
-    out: None = None, keepdims: bool = False, *, where: AnyArray = True, device: Devices = None,
+    out: None = None, keepdims: bool = False, *, where: AnyArray = True, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
@@ -1166,50 +1179,53 @@ def nanmean(
 def nanmean(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *, where: AnyArray = True,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanmean(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False, *, where: AnyArray = True,
-    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def nanmin(
     a: NDArray[_AnyT], axis: None = None, out: None = None, keepdims: Literal[False] = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _AnyT: ...
 
 @overload
 def nanmin(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanmin(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanmin(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def nanprod(
     a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
     keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _InexactT: ...
 
@@ -1217,7 +1233,7 @@ def nanprod(
 def nanprod(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
     progress: Progress = None,
 ) -> DeviceArray: ...
 
@@ -1225,15 +1241,15 @@ def nanprod(
 def nanprod(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
-    where: AnyArray = True, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-    progress: Progress = None,
+    where: AnyArray = True, *, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanprod(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
@@ -1241,7 +1257,7 @@ def nanprod(
 def nansum(
     a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
     keepdims: Literal[False] = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _InexactT: ...
 
@@ -1249,7 +1265,7 @@ def nansum(
 def nansum(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
     out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
     progress: Progress = None,
 ) -> DeviceArray: ...
 
@@ -1257,50 +1273,50 @@ def nansum(
 def nansum(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, initial: Scalar | None = ...,
-    where: AnyArray = True, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-    progress: Progress = None,
+    where: AnyArray = True, *, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nansum(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False,
-    initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+    initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
     stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def logsumexp(
     a: NDArray[_InexactT], axis: None = None, *, out: None = None, keepdims: Literal[False] = False,
-    device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _InexactT: ...
 
 @overload
 def logsumexp(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], *, out: None = None,
-    keepdims: bool = False, device: Devices = None, stream: Stream | None = None,
+    keepdims: bool = False, device: str | Device | None = None, stream: Stream | None = None,
     as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def logsumexp(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, out: None = None,
-    keepdims: bool = False, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-    progress: Progress = None,
+    keepdims: bool = False, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def logsumexp(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, out: Out | None = None,
-    keepdims: bool = False, device: Devices = None, stream: Stream | None = None,
+    keepdims: bool = False, device: str | Device | None = None, stream: Stream | None = None,
     as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def norm(
     a: NDArray[np.integer[Any] | np.bool_], ord: float | None = None, axis: None = None,
-    keepdims: Literal[False] = False, *, out: None = None, device: Devices = None,
+    keepdims: Literal[False] = False, *, out: None = None, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
     exact: bool = False,
 ) -> np.float64: ...
@@ -1308,27 +1324,28 @@ def norm(
 @overload
 def norm(
     a: NDArray[_FloatT], ord: float | None = None, axis: None = None, keepdims: Literal[False] = False, *,
-    out: None = None, device: Devices = None, stream: Stream | None = None,
+    out: None = None, device: str | Device | None = None, stream: Stream | None = None,
     as_device: Literal[False] | None = None, progress: Progress = None, exact: bool = False,
 ) -> _FloatT: ...
 
 @overload
 def norm(
     a: AnyArray, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: bool = False, *, out: None = None, device: Devices = None, stream: Stream | None = None,
-    as_device: Literal[True], progress: Progress = None, exact: bool = False,
+    keepdims: bool = False, *, out: None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True], progress: Progress = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def norm(
     a: AnyArray, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: bool = False, *, out: Out | None = None, device: Devices = None, stream: Stream | None = None,
-    as_device: bool | None = None, progress: Progress = None, exact: bool = False,
+    keepdims: bool = False, *, out: Out | None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    exact: bool = False,
 ) -> Any: ...
 
 def softmax_denominator(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, keepdims: bool = False,
-    device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
 ) -> tuple[Any, Any]: ...
 
 @overload

@@ -96,7 +96,12 @@ class InvarianceReport:
         return not self.differences
 
     def failed(self) -> set[str]:
-        """Return the promises that are not kept."""
+        """Return the promises that are not kept.
+
+        Returns
+        -------
+        set of str
+        """
         return {each.promise for each in self.differences}
 
     def __str__(self) -> str:

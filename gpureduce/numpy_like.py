@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
+    from gpureduce._device.devices import Device
+    from gpureduce._reduce.types import AnyArray, Out, Stream
 
 __all__ = [
     "__array_namespace_info__",
@@ -229,7 +230,7 @@ class _Linalg:
         keepdims: bool = False,
         ord: float = 2,
         out: Out | None = None,
-        device: Devices = None,
+        device: str | Device | None = None,
         stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any:
@@ -265,7 +266,7 @@ class _Linalg:
         offset: int = 0,
         dtype: DTypeLike | None = None,
         out: Out | None = None,
-        device: Devices = None,
+        device: str | Device | None = None,
         stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any:

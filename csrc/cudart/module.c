@@ -11,10 +11,20 @@ enum { VARIABLES_ALIGNMENT = 1 << 20 };
 
 /* ---- registration ---- */
 
+/* Registrations return no error: the next call of the program does, and all after it. */
+static void fail_registration(void) {
+    cudart_lock(true);
+    cudart.pending = cudaErrorMemoryAllocation;
+    cudart_lock(false);
+}
+
+/* Returns NULL without host memory. */
 CUDART_HIDDEN_API void **__cudaRegisterFatBinary(void *fatbin) {
     cudart_module *module = calloc(1, sizeof *module);
-    if (!module)
-        abort();
+    if (!module) {
+        fail_registration();
+        return NULL;
+    }
     cudart_lock(true);
     module->fatbin = fatbin;
     module->index = ++cudart.module_count;
@@ -40,7 +50,7 @@ static cudaError_t place_managed(cudart_module *module) {
 
 CUDART_HIDDEN_API void __cudaRegisterFatBinaryEnd(void **handle) {
     cudaError_t error = cudart_enter();
-    if (error == cudaSuccess)
+    if (error == cudaSuccess && handle)
         error = place_managed((cudart_module *)handle);
     (void)cudart_leave(error);
 }
@@ -59,18 +69,22 @@ CUDART_HIDDEN_API void __cudaRegisterFunction(void **handle, const char *host, c
                                               int *warp_size) {
     (void)device, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp_size;
     cudart_module *module = (cudart_module *)handle;
-    cudart_function *function = calloc(1, sizeof *function);
-    if (!function)
-        abort();
+    cudart_function *function = module ? calloc(1, sizeof *function) : NULL;
+    if (!function) {
+        fail_registration();
+        return;
+    }
     *function = (cudart_function){.next = module->functions, .module = module, .host = host, .name = name};
     module->functions = function;
 }
 
 static void add_variable(void **handle, const void *host, void **managed, const char *name, size_t bytes) {
     cudart_module *module = (cudart_module *)handle;
-    cudart_variable *variable = calloc(1, sizeof *variable);
-    if (!variable)
-        abort();
+    cudart_variable *variable = module ? calloc(1, sizeof *variable) : NULL;
+    if (!variable) {
+        fail_registration();
+        return;
+    }
     *variable = (cudart_variable){
         .next = module->variables, .host = host, .managed = managed, .name = name, .bytes = bytes};
     module->variables = variable;

@@ -38,10 +38,10 @@ static cudaError_t prepare(void) {
     cudart.limits[cudaLimitMallocHeapSize] = HEAP_BYTES;
     cudart.limits[cudaLimitStackSize] = STACK_BYTES;
     cudart.limits[cudaLimitPrintfFifoSize] = PRINTF_BYTES;
-    cudart.report = report ? fopen(report, "ae") : NULL;
-    cudart.ready = true;
     if (ptx_memory_create(cudart.memory_bytes, &cudart.memory, &error) != PTX_OK)
         return cudart_refuse_as(&error);
+    cudart.report = report ? fopen(report, "ae") : NULL;
+    cudart.ready = true;
     cudart_install_handlers();
     return cudaSuccess;
 }

@@ -514,27 +514,27 @@ class Reductions:
 
     @overload
     def inner(
-        self, b: AnyArray, out: None = None, *, device: Devices = None, stream: Stream | None = None,
-        as_device: Literal[True],
+        self, b: AnyArray, out: None = None, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True],
     ) -> DeviceArray: ...
 
     @overload
     def inner(
-        self, b: AnyArray, out: Out | None = None, *, device: Devices = None, stream: Stream | None = None,
-        as_device: bool | None = None,
+        self, b: AnyArray, out: Out | None = None, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: bool | None = None,
     ) -> Any: ...
 
     @overload
     def logical_xor(
         self, axis: None = None, out: None = None, keepdims: Literal[False] = False,
-        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
         stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
     ) -> np.bool_: ...
 
     @overload
     def logical_xor(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
         stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
     ) -> DeviceArray: ...
 
@@ -542,7 +542,7 @@ class Reductions:
     def logical_xor(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
         keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
         progress: Progress = None,
     ) -> DeviceArray: ...
 
@@ -550,42 +550,42 @@ class Reductions:
     def logical_xor(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
         keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
         progress: Progress = None,
     ) -> Any: ...
 
     @overload
     def ptp(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False, *,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
-        progress: Progress = None,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def ptp(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-        keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None,
+        keepdims: bool = False, *, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True], progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def ptp(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-        keepdims: bool = False, *, device: Devices = None, stream: Stream | None = None,
+        keepdims: bool = False, *, device: str | Device | None = None, stream: Stream | None = None,
         as_device: bool | None = None, progress: Progress = None,
     ) -> Any: ...
 
     @overload
     def trace(
         self, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1,
-        dtype: DTypeLike | None = None, out: None = None, *, device: Devices = None,
+        dtype: DTypeLike | None = None, out: None = None, *, device: str | Device | None = None,
         stream: Stream | None = None, as_device: Literal[True],
     ) -> DeviceArray: ...
 
     @overload
     def trace(
         self, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1,
-        dtype: DTypeLike | None = None, out: Out | None = None, *, device: Devices = None,
+        dtype: DTypeLike | None = None, out: Out | None = None, *, device: str | Device | None = None,
         stream: Stream | None = None, as_device: bool | None = None,
     ) -> Any: ...
 
@@ -597,7 +597,7 @@ class Reductions:
     def moments(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, order: int = 4, ddof: float = 0,
         keepdims: bool = False, *, where: AnyArray = True, bias: bool = True, fisher: bool = True,
-        nan_policy: str = "propagate", variant: str = "auto", device: Devices = None,
+        nan_policy: str = "propagate", variant: str = "auto", device: str | Device | None = None,
         block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
         as_device: bool | None = None, progress: Progress = None, exact: bool = False,
     ) -> Moments: ...
@@ -606,258 +606,263 @@ class Reductions:
     def nanstd(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
         out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True] | None = None, progress: Progress = None,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+        device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def nanstd(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
         out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True], progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def nanstd(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
-        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: bool | None = None, progress: Progress = None,
-    ) -> Any: ...
-
-    @overload
-    def nanvar(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
-        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True] | None = None, progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def nanvar(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
-        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True], progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def nanvar(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
-        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: bool | None = None, progress: Progress = None,
-    ) -> Any: ...
-
-    @overload
-    def std(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
-        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True] | None = None, progress: Progress = None, exact: bool = False,
-    ) -> DeviceArray: ...
-
-    @overload
-    def std(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
-        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True], progress: Progress = None, exact: bool = False,
-    ) -> DeviceArray: ...
-
-    @overload
-    def std(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
-        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: bool | None = None, progress: Progress = None, exact: bool = False,
-    ) -> Any: ...
-
-    @overload
-    def var(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
-        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True] | None = None, progress: Progress = None, exact: bool = False,
-    ) -> DeviceArray: ...
-
-    @overload
-    def var(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
-        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: Literal[True], progress: Progress = None, exact: bool = False,
-    ) -> DeviceArray: ...
-
-    @overload
-    def var(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
-        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
-        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
-        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
-        as_device: bool | None = None, progress: Progress = None, exact: bool = False,
-    ) -> Any: ...
-
-    @overload
-    def fmax(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def fmax(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-        progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def fmax(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
-        progress: Progress = None,
-    ) -> Any: ...
-
-    @overload
-    def fmin(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def fmin(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-        progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def fmin(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
-        progress: Progress = None,
-    ) -> Any: ...
-
-    @overload
-    def nanargmax(
-        self, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-        progress: Progress = None,
-    ) -> np.int64: ...
-
-    @overload
-    def nanargmax(
-        self, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, device: Devices = None,
-        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def nanargmax(
-        self, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-        progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def nanargmax(
-        self, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
-        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
-        progress: Progress = None,
-    ) -> Any: ...
-
-    @overload
-    def nanargmin(
-        self, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-        progress: Progress = None,
-    ) -> np.int64: ...
-
-    @overload
-    def nanargmin(
-        self, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, device: Devices = None,
-        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def nanargmin(
-        self, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-        progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def nanargmin(
-        self, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
-        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
-        progress: Progress = None,
-    ) -> Any: ...
-
-    @overload
-    def nanmax(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
-        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def nanmax(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
-        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-        progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def nanmax(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
-        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
-        progress: Progress = None,
-    ) -> Any: ...
-
-    @overload
-    def nanmean(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
-        out: None = None, keepdims: bool = False, *, where: AnyArray = True, device: Devices = None,
-        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def nanmean(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
-        out: None = None, keepdims: bool = False, *, where: AnyArray = True, device: Devices = None,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+        device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
         stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
+    def nanstd(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+        device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+        stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanvar(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+        device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanvar(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+        device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+        stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanvar(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto",
+        device: str | Device | None = None, block_size: int | None = None, grid_size: int | None = None,
+        stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def std(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None, exact: bool = False,
+    ) -> DeviceArray: ...
+
+    @overload
+    def std(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True], progress: Progress = None, exact: bool = False,
+    ) -> DeviceArray: ...
+
+    @overload
+    def std(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: bool | None = None, progress: Progress = None, exact: bool = False,
+    ) -> Any: ...
+
+    @overload
+    def var(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None, exact: bool = False,
+    ) -> DeviceArray: ...
+
+    @overload
+    def var(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: Literal[True], progress: Progress = None, exact: bool = False,
+    ) -> DeviceArray: ...
+
+    @overload
+    def var(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True,
+        mean: AnyArray = ..., correction: float = ..., variant: str = "auto", device: Devices = None,
+        block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
+        as_device: bool | None = None, progress: Progress = None, exact: bool = False,
+    ) -> Any: ...
+
+    @overload
+    def fmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def fmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def fmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def fmin(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def fmin(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def fmin(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanargmax(
+        self, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[False] | None = None, progress: Progress = None,
+    ) -> np.int64: ...
+
+    @overload
+    def nanargmax(
+        self, axis: SupportsIndex, out: None = None, *, keepdims: bool = False,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanargmax(
+        self, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanargmax(
+        self, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanargmin(
+        self, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[False] | None = None, progress: Progress = None,
+    ) -> np.int64: ...
+
+    @overload
+    def nanargmin(
+        self, axis: SupportsIndex, out: None = None, *, keepdims: bool = False,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanargmin(
+        self, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanargmin(
+        self, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanmax(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
+        keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def nanmean(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
+        out: None = None, keepdims: bool = False, *, where: AnyArray = True,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
     def nanmean(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
-        out: Out | None = None, keepdims: bool = False, *, where: AnyArray = True, device: Devices = None,
-        stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
+        out: None = None, keepdims: bool = False, *, where: AnyArray = True,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nanmean(
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
+        out: Out | None = None, keepdims: bool = False, *, where: AnyArray = True,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
     ) -> Any: ...
 
     @overload
     def nanmin(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None, keepdims: bool = False,
-        initial: Scalar | None = ..., where: AnyArray = True, *, device: Devices = None,
+        initial: Scalar | None = ..., where: AnyArray = True, *, device: str | Device | None = None,
         stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
     ) -> DeviceArray: ...
 
@@ -865,7 +870,7 @@ class Reductions:
     def nanmin(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: None = None,
         keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
         progress: Progress = None,
     ) -> DeviceArray: ...
 
@@ -873,7 +878,7 @@ class Reductions:
     def nanmin(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, out: Out | None = None,
         keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
         progress: Progress = None,
     ) -> Any: ...
 
@@ -881,15 +886,15 @@ class Reductions:
     def nanprod(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
         out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
-        progress: Progress = None,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def nanprod(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
         out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
         progress: Progress = None,
     ) -> DeviceArray: ...
 
@@ -897,7 +902,7 @@ class Reductions:
     def nanprod(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
         out: Out | None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True,
-        *, device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        *, device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
         progress: Progress = None,
     ) -> Any: ...
 
@@ -905,15 +910,15 @@ class Reductions:
     def nansum(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
         out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
-        progress: Progress = None,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def nansum(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
         out: None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True, *,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
+        device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
         progress: Progress = None,
     ) -> DeviceArray: ...
 
@@ -921,49 +926,50 @@ class Reductions:
     def nansum(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
         out: Out | None = None, keepdims: bool = False, initial: Scalar | None = ..., where: AnyArray = True,
-        *, device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        *, device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
         progress: Progress = None,
     ) -> Any: ...
 
     @overload
     def logsumexp(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...], *, out: None = None, keepdims: bool = False,
-        device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
-        progress: Progress = None,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None, progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def logsumexp(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, out: None = None,
-        keepdims: bool = False, device: Devices = None, stream: Stream | None = None,
+        keepdims: bool = False, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True], progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def logsumexp(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, out: Out | None = None,
-        keepdims: bool = False, device: Devices = None, stream: Stream | None = None,
+        keepdims: bool = False, device: str | Device | None = None, stream: Stream | None = None,
         as_device: bool | None = None, progress: Progress = None,
     ) -> Any: ...
 
     @overload
     def norm(
         self, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-        keepdims: bool = False, *, out: None = None, device: Devices = None, stream: Stream | None = None,
-        as_device: Literal[True], progress: Progress = None, exact: bool = False,
+        keepdims: bool = False, *, out: None = None, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
+        exact: bool = False,
     ) -> DeviceArray: ...
 
     @overload
     def norm(
         self, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-        keepdims: bool = False, *, out: Out | None = None, device: Devices = None,
+        keepdims: bool = False, *, out: Out | None = None, device: str | Device | None = None,
         stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
         exact: bool = False,
     ) -> Any: ...
 
     def softmax_denominator(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, keepdims: bool = False,
-        device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
     ) -> tuple[Any, Any]: ...
 
     @overload

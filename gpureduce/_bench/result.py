@@ -198,7 +198,12 @@ class BenchResult:
             yield flat
 
     def title(self) -> str:
-        """Return device, versions and date of the measurement in one line."""
+        """Return device, versions and date of the measurement in one line.
+
+        Returns
+        -------
+        str
+        """
         head = self.head
         if self.simulated:
             return f"Modelled on the simulator, no times of a GPU: {head['method']}."

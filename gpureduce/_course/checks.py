@@ -136,7 +136,13 @@ class Report:
         return not self.findings
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as numbers, text, lists and dicts, for JSON."""
+        """Return the report as numbers, text, lists and dicts, for JSON.
+
+        Returns
+        -------
+        dict
+            With the keys ``name``, ``passed``, ``sizes``, ``block_sizes``, ``note`` and ``findings``.
+        """
         return {
             "name": self.name,
             "passed": self.passed,

@@ -87,7 +87,13 @@ class Grade:
         return all(part.passed for part in self.parts)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the grade as numbers, text, lists and dicts, for JSON."""
+        """Return the grade as numbers, text, lists and dicts, for JSON.
+
+        Returns
+        -------
+        dict
+            With the keys ``exercise``, ``passed``, ``score`` and ``parts``.
+        """
         parts = [vars(part) for part in self.parts]
         return {"exercise": self.exercise, "passed": self.passed, "score": self.score, "parts": parts}
 
@@ -165,6 +171,10 @@ class Exercise:
     def rules(self) -> Rules:
         """Return what ``check.py`` defines.
 
+        Returns
+        -------
+        Rules
+
         Raises
         ------
         ExerciseError
@@ -173,13 +183,24 @@ class Exercise:
         return read_rules(self.folder)
 
     def next(self) -> Exercise | None:
-        """Return the exercise that follows; None after the last."""
+        """Return the exercise that follows; None after the last.
+
+        Returns
+        -------
+        Exercise or None
+        """
         known = exercises(self.folder.parent)
         place = [each.name for each in known].index(self.name) + 1
         return known[place] if place < len(known) else None
 
     def notebook(self) -> str:
-        """Return a notebook with the task, and a cell that is graded when it runs."""
+        """Return a notebook with the task, and a cell that is graded when it runs.
+
+        Returns
+        -------
+        str
+            Text of an ipynb file.
+        """
         own = self.folder.parent.resolve() != FOLDER
         where = f" --folder {shlex.quote(str(self.folder.parent.resolve()))}" if own else ""
         cells = [

@@ -48,7 +48,13 @@ class Submission:
     seconds: float
 
     def row(self) -> dict[str, Any]:
-        """Return the columns of a grade book: the file, the grade, its parts and the first message."""
+        """Return the columns of a grade book: the file, the grade, its parts and the first message.
+
+        Returns
+        -------
+        dict
+            Values by the name of the column.
+        """
         parts: dict[str, Any] = dict.fromkeys(NAMES, False)
         parts |= {part.name: part.passed for part in self.grade.parts}
         first = next((part.message for part in self.grade.parts if not part.passed), "")

@@ -261,7 +261,7 @@ def resolve(device: str | Device | None) -> tuple[int, int]:
         raise TypeError(f"device: expected str, Device or None, got {type(device).__name__}")
     if device == "sim":
         return (_core.SIM, 0)
-    match = re.fullmatch(r"cuda(?::([0-9]{1,9}))?|sim:([1-9][0-9]{0,8})", device)
+    match = re.fullmatch(r"cuda(?::([0-9]{1,9}))?|sim:([0-9]{1,9})", device)
     if match is None:
         raise ValueError(
             f"device: unknown device {device!r}; expected 'cuda', 'cuda:<number>', 'sim' or 'sim:<number>'"

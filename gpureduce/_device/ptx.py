@@ -10,7 +10,7 @@ KERNEL_DIR = Path(__file__).parent.parent / "_ptx"
 
 
 def source_lines(file: str) -> list[str]:
-    """Return the lines of a kernel source of the package; () for other files."""
+    """Return the lines of a kernel source of the package; none for other files."""
     if not file.startswith("cuda_kernels/"):
         return []
     try:

@@ -151,13 +151,30 @@ class Profile(WithArrays):
         )
 
     def source_lines(self, file: str) -> list[str]:
-        """Return the lines of a source file, one of `files`; () if its text is unknown."""
+        """Return the lines of a source file.
+
+        Parameters
+        ----------
+        file : str
+            One of `files`.
+
+        Returns
+        -------
+        list of str
+            The lines without their ends; an empty list if the text is unknown.
+        """
         if file in self.sources:
             return self.sources[file].splitlines()
         return ptx.source_lines(file)
 
     def files(self) -> tuple[str, ...]:
-        """Return the source files that instructions come from, the file of the kernel first."""
+        """Return the source files that instructions come from, the file of the kernel first.
+
+        Returns
+        -------
+        tuple of str
+            Names of files, as `source_lines` takes them.
+        """
         seen = {self.file: None} if self.file else {}
         for kernel in self.kernels:
             for instruction in kernel.instructions:

@@ -65,7 +65,7 @@ class ProfileView(Protocol):
         """Return the source files that instructions come from."""
 
     def source_lines(self, file: str) -> list[str]:
-        """Return the lines of a source file; () if its text is unknown."""
+        """Return the lines of a source file; none if its text is unknown."""
 
 
 class Column(NamedTuple):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
+    from gpureduce._device.devices import Device
     from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
 _INT64 = np.dtype(np.int64)
@@ -64,7 +65,7 @@ def ptp(
     out: Out | None = None,
     keepdims: bool = False,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -142,7 +143,7 @@ def logical_xor(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -364,7 +365,7 @@ def vecdot(
     out: Out | None = None,
     *,
     axis: SupportsIndex = -1,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
@@ -435,7 +436,7 @@ def inner(
     b: AnyArray,
     out: Out | None = None,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
@@ -491,7 +492,7 @@ def trace(
     dtype: DTypeLike | None = None,
     out: Out | None = None,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:

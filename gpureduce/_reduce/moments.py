@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
+    from gpureduce._device.devices import Device
     from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
 
@@ -276,7 +277,7 @@ def nanvar(
     mean: AnyArray = NO_VALUE,
     correction: float = NO_VALUE,
     variant: str = "auto",
-    device: Devices = None,
+    device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -371,7 +372,7 @@ def nanstd(
     mean: AnyArray = NO_VALUE,
     correction: float = NO_VALUE,
     variant: str = "auto",
-    device: Devices = None,
+    device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,
@@ -465,7 +466,7 @@ def moments(
     fisher: bool = True,
     nan_policy: str = "propagate",
     variant: str = "auto",
-    device: Devices = None,
+    device: str | Device | None = None,
     block_size: int | None = None,
     grid_size: int | None = None,
     stream: Stream | None = None,

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
+    from gpureduce._device.devices import Device
+    from gpureduce._reduce.types import AnyArray, Out, Scalar, Stream
 
 _ALL_NAN = "All-NaN slice encountered"
 
@@ -129,7 +130,7 @@ def nansum(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -171,7 +172,7 @@ def nanprod(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -210,7 +211,7 @@ def nanmean(
     keepdims: bool = False,
     *,
     where: AnyArray = True,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -262,7 +263,7 @@ def nanmin(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -302,7 +303,7 @@ def nanmax(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -342,7 +343,7 @@ def fmin(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -381,7 +382,7 @@ def fmax(
     initial: Scalar | None = NO_VALUE,
     where: AnyArray = True,
     *,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -418,7 +419,7 @@ def nanargmin(
     out: Out | None = None,
     *,
     keepdims: bool = False,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -457,7 +458,7 @@ def nanargmax(
     out: Out | None = None,
     *,
     keepdims: bool = False,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,

@@ -32,7 +32,8 @@ from gpureduce._rules.dtypes import dtype_name
 if TYPE_CHECKING:
     from typing import SupportsIndex
 
-    from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
+    from gpureduce._device.devices import Device
+    from gpureduce._reduce.types import AnyArray, Out, Stream
 
 _MAX_ORDER = 1e300  # of integers that are converted to a float without an error, and of finite floats
 _NAMES = (
@@ -92,7 +93,7 @@ def norm(
     keepdims: bool = False,
     *,
     out: Out | None = None,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -193,7 +194,7 @@ def logsumexp(
     *,
     out: Out | None = None,
     keepdims: bool = False,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
     progress: Progress = None,
@@ -249,7 +250,7 @@ def softmax_denominator(
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     *,
     keepdims: bool = False,
-    device: Devices = None,
+    device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> tuple[Any, Any]:

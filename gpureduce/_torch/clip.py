@@ -69,8 +69,11 @@ def clip_grad_norm_(
     >>> gpureduce.torch.clip_grad_norm_([p], max_norm=10.0)
     tensor(5.)
     """
-    items = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
-    gradients = [gradient for p in items if (gradient := p.grad) is not None]
+    try:
+        items = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+        gradients = [gradient for p in items if (gradient := p.grad) is not None]
+    except (AttributeError, TypeError):
+        raise TypeError("parameters: expected a tensor, or an iterable of tensors") from None
     if not gradients:
         return torch.tensor(0.0)
     try:

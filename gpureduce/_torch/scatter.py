@@ -29,6 +29,9 @@ def check_tensor(a: Any, name: str, sharded: bool = False) -> None:
         )
     if a.layout is not torch.strided:
         raise TypeError(f"{name}: expected a dense tensor, got one of layout {a.layout}")
+    if a.is_nested or a.is_quantized:
+        kind = "nested" if a.is_nested else "quantized"
+        raise TypeError(f"{name}: expected a dense tensor, got a {kind} one")
 
 
 def _check_text(value: Any, name: str, known: Sequence[str]) -> None:

@@ -151,6 +151,10 @@ def test_text_and_length(device):
 def test_no_silent_copy_to_numpy(device):
     with pytest.raises(TypeError, match=r"\.numpy\(\)"):
         np.asarray(to_device([1.0], device))
+    # Functions of NumPy that call a method of their name.
+    array = gpureduce.to_device(np.ones((2, 3)), device)
+    assert np.sum(array) == 6 and np.max(array, axis=0).tolist() == [1, 1, 1]
+    assert not np.array_equal(array, array)  # it catches the error
 
 
 @pytest.mark.parametrize("shape", [(-1,), (2, -3)])

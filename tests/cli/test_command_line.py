@@ -219,6 +219,8 @@ def test_arguments_are_called_as_on_the_command_line(run, numbers, monkeypatch, 
     assert err.startswith("gpureduce: --variants: ")
     _, _, err = run("profile", "v0", "--dtype=int8")
     assert err.startswith("gpureduce: --dtype: ")
+    _, _, err = run("profile", "v0", "-n=2^60")
+    assert err.startswith("gpureduce: -n: ")
     _, _, err = run("demo", "--device=gpu")
     assert "argument --device: unknown device 'gpu'" in err
     np.save(numbers[0].parent / "texts.npy", np.array(["a"]))

@@ -79,3 +79,18 @@ def test_the_error_lists_the_functions():
         TypeError, match="a Sharded is not converted to a NumPy array; it is accepted as the array of all"
     ):
         np.asarray(parts)
+
+
+def test_annotations_say_who_takes_several_devices():
+    """A function whose `device` is annotated as a list, too, takes a list."""
+    a = np.ones((4, 4))
+    more = {"dot": (a[0], a[0]), "partial": (a, "sum"), "reduce": (a, "sum")}
+    more |= dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), (a > 0,))
+    for name in gpureduce.__all__:
+        function = getattr(gpureduce, name)
+        device = getattr(function, "__annotations__", {}).get("device")
+        if device == "Devices":
+            function(*more.get(name, (a,)), device=["sim", "sim:1"])
+        elif device == "str | Device | None" and name in ("norm", "nansum", "ptp"):
+            with pytest.raises(TypeError, match="device: expected str, Device or None, got list"):
+                function(a, device=["sim", "sim:1"])

@@ -71,7 +71,9 @@ def test_reductions_have_the_same_arguments(name):
     theirs = parameters(gpureduce.sum)
     for argument in found.keys() & theirs.keys() - {"axis"}:
         assert found[argument].default is theirs[argument].default
-        assert found[argument].annotation == theirs[argument].annotation
+        # Several devices are for some of them: see tests/devices/test_sharded_arguments.py.
+        same = found[argument].annotation == theirs[argument].annotation
+        assert same or (argument == "device" and found[argument].annotation == "str | Device | None")
 
 
 def positional(function):

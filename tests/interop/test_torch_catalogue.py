@@ -276,8 +276,14 @@ def test_a_compiled_function(place):
 # What is refused, and what needs no kernel
 
 
-def test_jagged_tensors_are_refused(place):
-    jagged = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors", "ignore:.*quantize")
+def test_tensors_that_are_not_dense_are_refused(place):
+    parts = [torch.ones(2, 3), torch.ones(4, 3)]
+    refused = {
+        "one of layout torch.jagged": torch.nested.nested_tensor(parts, layout=torch.jagged),
+        "a nested one": torch.nested.nested_tensor(parts),
+        "a quantized one": torch.quantize_per_tensor(torch.ones(2, 3), 0.1, 0, torch.quint8),
+    }
     calls = {name: () for name in public.__all__ if name not in ("Cumulative", "Histogram", "Sorted")}
     calls |= {
         **dict.fromkeys(("quantile", "nanquantile"), (0.5,)),
@@ -294,8 +300,12 @@ def test_jagged_tensors_are_refused(place):
     for name in ("batch_invariant", "clip_grad_norm_", "deterministic"):
         del calls[name]
     for name, others in calls.items():
-        with pytest.raises(TypeError, match=r"^\w+: expected a dense tensor, got one of layout torch.jagged"):
-            getattr(public, name)(jagged, *others)
+        for text, tensor in refused.items():
+            with pytest.raises(TypeError, match=rf"^\w+: expected a dense tensor, got {text}"):
+                getattr(public, name)(tensor, *others)
+    for parameters in (3, [1.0], None):
+        with pytest.raises(TypeError, match="parameters: expected a tensor"):
+            public.clip_grad_norm_(parameters, 1.0)
 
 
 def test_distributed_tensors_without_a_strategy_are_refused(place):

@@ -1,6 +1,7 @@
 /* The CUDA runtime without nvcc: fat binaries made by hand, whole and damaged, and calls from several
  * threads. */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ cudaError_t cudaFree(void *address);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                  enum cudaMemcpyKind kind);
+cudaError_t cudaDeviceReset(void);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaGraphDebugDotPrint(void);
@@ -168,6 +170,36 @@ static void test_configurations(void) {
     }
 }
 
+static bool is_short_of_memory;
+
+/* The linker calls this one for calloc. */
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes) {
+    return is_short_of_memory ? NULL : __real_calloc(count, bytes);
+}
+
+/* Registrations without host memory: the calls after them return the error. */
+static void test_short_of_memory(void *w) {
+    static char other;
+    void *address;
+    is_short_of_memory = true;
+    void **handle = __cudaRegisterFatBinary(w);
+    __cudaRegisterFunction(handle, &other, &other, "scale", -1, NULL, NULL, NULL, NULL, NULL);
+    __cudaRegisterVar(handle, &other, &other, "offset", 0, 4, 0, 0);
+    is_short_of_memory = false;
+    CHECK(handle == NULL);
+    __cudaRegisterFatBinaryEnd(handle);
+    CHECK_EQUAL(cudaMalloc(&address, 16), cudaErrorMemoryAllocation);
+    CHECK_EQUAL(cudaDeviceReset(), cudaSuccess);
+    handle = __cudaRegisterFatBinary(w);
+    is_short_of_memory = true;
+    __cudaRegisterFunction(handle, &other, &other, "scale", -1, NULL, NULL, NULL, NULL, NULL);
+    is_short_of_memory = false;
+    CHECK_EQUAL(cudaMalloc(&address, 16), cudaErrorMemoryAllocation);
+    CHECK_EQUAL(cudaDeviceReset(), cudaSuccess);
+}
+
 int main(void) {
     static binary whole;
     static wrapper w;
@@ -176,6 +208,7 @@ int main(void) {
     test_threads();
     test_damaged();
     test_configurations();
+    test_short_of_memory(&w);
     CHECK_EQUAL(cudaDeviceSynchronize(), cudaSuccess);
     return finish_checks("test_runtime");
 }

@@ -272,7 +272,7 @@ def test_variant_with_a_lone_surrogate(total):
 
 @pytest.mark.parametrize(
     "device",
-    ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "cuda: 0", "CUDA", "cuda:0\n", "sim:0", "sim\0", "cpu"],
+    ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "cuda: 0", "CUDA", "cuda:0\n", "sim:", "sim\0", "cpu"],
 )
 def test_unknown_device(device):
     with pytest.raises(ValueError) as raised:
@@ -439,6 +439,10 @@ def test_calls_keep_nothing(total):
     assert all(count <= then for count, then in zip(now, references, strict=True)), (now, references)
     if not UNDER_ASAN:  # it keeps freed memory on purpose
         assert after - before < 2**20
+
+
+def test_the_first_simulator_has_two_names():
+    assert gpureduce.to_device([1.0], "sim:0").device == "sim"
 
 
 def test_half_of_dlpack_is_named(device):

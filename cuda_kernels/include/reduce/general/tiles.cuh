@@ -6,8 +6,22 @@
 
 namespace gr::reduce {
 
-// Copies `n` elements from `address` on, to the place in the tile that has their alignment.
-template <class In> __device__ const In *load_tile(Vec16<In> *tile, uint64_t address, unsigned n) {
+// A tile in shared memory, in which elements are contiguous.
+template <class In> struct PackedTile {
+    Vec16<In> *vectors;
+
+    __device__ void copy(unsigned index, const In *from) {
+        reinterpret_cast<In *>(vectors)[index] = from[index];
+    }
+    __device__ void store(unsigned chunk, const Vec16<In> &x) {
+        vectors[chunk] = x;
+    }
+};
+
+// Copies `n` elements from `address` on, to the position in the tile that has their alignment. Returns the
+// index of the first one.
+template <class In, template <class> class Tile>
+__device__ unsigned load_tile(Tile<In> &tile, uint64_t address, unsigned n) {
     constexpr unsigned width = Vec16<In>::length, each = GR_TILE_BYTES / 16 / GR_GENERAL_THREADS;
     const unsigned skew = address % 16 / sizeof(In), end = skew + n;
     const Vec16<In> *from = reinterpret_cast<const Vec16<In> *>(address - address % 16);
@@ -20,14 +34,13 @@ template <class In> __device__ const In *load_tile(Vec16<In> *tile, uint64_t add
 #pragma unroll
     for (unsigned k = 0; k < each; ++k)
         if (first + threadIdx.x + k * GR_GENERAL_THREADS < last)
-            tile[first + threadIdx.x + k * GR_GENERAL_THREADS] = loaded[k];
-    In *const to = reinterpret_cast<In *>(tile);
+            tile.store(first + threadIdx.x + k * GR_GENERAL_THREADS, loaded[k]);
     const In *const elements = reinterpret_cast<const In *>(from);
     if (first > 0 && threadIdx.x >= skew && threadIdx.x < (end < width ? end : width))
-        to[threadIdx.x] = elements[threadIdx.x];
+        tile.copy(threadIdx.x, elements);
     if (last >= first && threadIdx.x < end - last * width)
-        to[last * width + threadIdx.x] = elements[last * width + threadIdx.x];
-    return to + skew;
+        tile.copy(last * width + threadIdx.x, elements);
+    return skew;
 }
 
 // The best of `mine` elements of a result, `stride` apart from in[0] on, of which the first one looked at is
@@ -57,7 +70,9 @@ template <class F, class In> __device__ void reduce_tiles(const gr_general_param
     const uint64_t first = uint64_t(blockIdx.x) * t.each;
     const unsigned regions = t.regions - first < t.each ? unsigned(t.regions - first) : t.each;
     pdl_begin(p);
-    const In *in = load_tile<In>(tile, p.in + first * t.region * sizeof(In), regions * t.region);
+    PackedTile<In> packed{tile};
+    const unsigned skew = load_tile(packed, p.in + first * t.region * sizeof(In), regions * t.region);
+    const In *in = reinterpret_cast<const In *>(tile) + skew;
     __syncthreads();
     pdl_as_comments::pdl_launch_dependents();
 

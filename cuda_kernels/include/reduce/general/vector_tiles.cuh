@@ -19,6 +19,9 @@ template <class In> struct GappedTile {
     __device__ In &at(unsigned index) {
         return *reinterpret_cast<In *>(bytes + place(index * unsigned(sizeof(In))));
     }
+    __device__ void copy(unsigned index, const In *from) {
+        at(index) = from[index];
+    }
     __device__ void store(unsigned chunk, const Vec16<In> &x) {
         unsigned char *const to = bytes + place(16 * chunk);
         if constexpr (gap % 16 == 0)
@@ -29,30 +32,6 @@ template <class In> struct GappedTile {
                 reinterpret_cast<uint32_t *>(to)[i] = x.word(i);
     }
 };
-
-// Copies `n` elements from `address` on, to the place in the tile that has their alignment. Returns the index
-// of the first one.
-template <class In> __device__ unsigned load_gapped(GappedTile<In> &tile, uint64_t address, unsigned n) {
-    constexpr unsigned width = Vec16<In>::length, each = GR_TILE_BYTES / 16 / GR_GENERAL_THREADS;
-    const unsigned skew = address % 16 / sizeof(In), end = skew + n;
-    const Vec16<In> *from = reinterpret_cast<const Vec16<In> *>(address - address % 16);
-    const unsigned first = skew > 0, last = end / width; // chunks that are whole
-    Vec16<In> loaded[each];
-#pragma unroll
-    for (unsigned k = 0; k < each; ++k)
-        if (first + threadIdx.x + k * GR_GENERAL_THREADS < last)
-            loaded[k] = from[first + threadIdx.x + k * GR_GENERAL_THREADS];
-#pragma unroll
-    for (unsigned k = 0; k < each; ++k)
-        if (first + threadIdx.x + k * GR_GENERAL_THREADS < last)
-            tile.store(first + threadIdx.x + k * GR_GENERAL_THREADS, loaded[k]);
-    const In *const elements = reinterpret_cast<const In *>(from);
-    if (first > 0 && threadIdx.x >= skew && threadIdx.x < (end < width ? end : width))
-        tile.at(threadIdx.x) = elements[threadIdx.x];
-    if (last >= first && threadIdx.x < end - last * width)
-        tile.at(last * width + threadIdx.x) = elements[last * width + threadIdx.x];
-    return skew;
-}
 
 // The State of the elements of a result of which thread `lane` takes every lanes-th vector, which A
 // accumulates (see reduce/accumulate.cuh), and every lanes-th of the elements behind the vectors. Elements
@@ -83,7 +62,7 @@ template <class F, class A, class In> __device__ void reduce_vector_tiles(const 
     const uint64_t first = uint64_t(blockIdx.x) * t.each;
     const unsigned regions = t.regions - first < t.each ? unsigned(t.regions - first) : t.each;
     pdl_begin(p);
-    const unsigned skew = load_gapped(tile, p.in + first * t.region * sizeof(In), regions * t.region);
+    const unsigned skew = load_tile(tile, p.in + first * t.region * sizeof(In), regions * t.region);
     __syncthreads();
     pdl_as_comments::pdl_launch_dependents();
 
