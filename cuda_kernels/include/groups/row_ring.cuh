@@ -22,7 +22,7 @@ template <class In, unsigned V> struct RowRing {
 
     Pack *const slots;           // of the thread: every `threads`-th one, by row
     const char *const in;        // the thread's first column of row 0
-    const int64_t stride;        // bytes between rows
+    int64_t stride;              // bytes between rows
     const uint32_t *const order; // numbers of rows, in their order
     const uint32_t end;          // of the sorted rows that are read
     uint32_t ready;              // the sorted row at which the next batch begins
@@ -34,6 +34,7 @@ template <class In, unsigned V> struct RowRing {
                        uint32_t from, uint32_t end)
         : slots(slots[0] + threadIdx.x), in(reinterpret_cast<const char *>(in)),
           stride(stride * int64_t(sizeof(In))), order(order), end(end), ready(from / batch * batch) {
+        asm("" : "+l"(this->stride)); // one multiplication and addition makes an address
         load_numbers(ready);
         if constexpr (async) {
 #pragma unroll
@@ -74,8 +75,8 @@ template <class In, unsigned V> struct RowRing {
         for (unsigned i = 0; i < batch; ++i) {
             const Pack *from = reinterpret_cast<const Pack *>(in + int64_t(number[i]) * stride);
             if constexpr (async) {
-                if (first + i < end)
-                    common::ptx::cp_async<sizeof(Pack)>(to + i * threads, from);
+                common::ptx::cp_async<sizeof(Pack)>(to + i * threads, from,
+                                                    first + i < end ? sizeof(Pack) : 0);
             } else {
                 pending[i] = first + i < end ? *from : Pack();
             }
