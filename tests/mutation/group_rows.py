@@ -44,6 +44,22 @@ MUTANTS = (
         PARTS,
     ),
     Mutant(
+        "rows of a turn have the first place of their group",
+        ORDER,
+        "sort_labels",
+        "(rank & 0xffff)",
+        "0",
+        PARTS,
+    ),
+    Mutant(
+        "rows of several turns have the place of the first",
+        ORDER,
+        "sort_labels",
+        "rows <= turn &&",
+        "",
+        PARTS,
+    ),
+    Mutant(
         "parts of a partition overlap",
         ORDER,
         "Part",
