@@ -1,10 +1,12 @@
-"""Methods of `DeviceArray` from higher layers: reductions, ``@``, and its namespace."""
+"""Methods of `DeviceArray` from higher layers: reductions, ``@``, its namespace and calls by NumPy."""
 
 from __future__ import annotations
 
 import inspect
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from gpureduce import _functions
 from gpureduce._arrays.reductions import Reductions
@@ -40,6 +42,38 @@ def product_of(self: Any, other: Any) -> Any:
     return _functions.matmul(other, self)
 
 
+# Functions of NumPy that catch the error of `DeviceArray.__array__` and return False.
+_NO_ERROR = (np.array_equal, np.array_equiv)
+
+
+def numpy_function(self: Any, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what a function of NumPy returns for device arrays: NumPy calls this method.
+
+    A function that gpureduce has under the same name is gpureduce's. Others are NumPy's own, which use
+    methods and attributes of the array, or raise TypeError if they need the elements in host memory.
+
+    Parameters
+    ----------
+    func : callable
+        NumPy's public function.
+    types : collection of type
+        Types of its array arguments that have this method.
+    args, kwargs
+        Arguments of the call.
+
+    Returns
+    -------
+    object
+        NotImplemented, for which NumPy raises TypeError, if the function would hide that error, or creates
+        an array in host memory.
+    """
+    host = getattr(func, "_implementation", None)  # functions that take ``like=`` have none
+    if host is None or func in _NO_ERROR:
+        return NotImplemented
+    own = vars(_functions).get(func.__name__) if func.__module__ == "numpy" else None
+    return (own or host)(*args, **kwargs)
+
+
 # Functions that are no methods: `ndarray.sort` sorts in place.
 _NO_METHODS = ("sort",)
 
@@ -58,6 +92,7 @@ def methods() -> dict[str, Any]:
 for _name, _function in methods().items():
     setattr(Reductions, _name, _function)
 for _name, _function in (
+    ("__array_function__", numpy_function),
     ("__array_namespace__", namespace),
     ("__matmul__", product),
     ("__rmatmul__", product_of),

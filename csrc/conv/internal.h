@@ -1,5 +1,5 @@
-/* What the planners of convolutions share within this folder. The .c files of algorithms append the launches
-   of one or more rungs to a program; plan.c chooses between them by cost_model.c. */
+/* Functions that the planners of convolutions share within this folder. The .c files of algorithms append the
+   launches of one or more rungs to a program; plan.c chooses between them by cost_model.c. */
 #ifndef GR_CONV_INTERNAL_H
 #define GR_CONV_INTERNAL_H
 

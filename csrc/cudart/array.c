@@ -184,7 +184,7 @@ CUDART_ALSO(cudaMemcpyFromArrayAsync_ptsz, cudaMemcpyFromArrayAsync)
 
 /* ---- textures and surfaces ---- */
 
-/* An object's descriptions, which the program may ask for. */
+/* The descriptions of a texture or surface object, which the program may query. */
 typedef struct cudart_object {
     struct cudart_object *next;
     uint64_t handle;

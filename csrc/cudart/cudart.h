@@ -1,6 +1,6 @@
 /* The CUDA runtime on the simulator: whole programs run without a GPU when the dynamic linker finds this
-   library in the place of NVIDIA's libcudart. Everything that a program starts is done before the call
-   returns, so that streams are in order and a run is deterministic.
+   library instead of NVIDIA's libcudart. Everything that a program starts is done before the call returns, so
+   that streams are in order and a run is deterministic.
 
    Every function of the interface is one call of CUDART_RUN, which takes the lock, reports errors of earlier
    kernels, and keeps the last error of the thread. */
@@ -14,7 +14,7 @@
 #include "ptxsim/ptxsim.h"
 
 #define CUDART_API __attribute__((visibility("default"))) cudaError_t
-/* Another name of a function: of a default stream per thread, which has the same order here. */
+/* Another name of a function, for a default stream per thread, which has the same order here. */
 #define CUDART_ALSO(name, other)                                                                             \
     extern __typeof__(other) name __attribute__((alias(#other), visibility("default")));
 #define CUDART_RUN(expression)                                                                               \
@@ -31,7 +31,7 @@ enum { CUDART_SHARED_PER_SM = 233472, CUDART_SHARED_RESERVED = 1024, CUDART_REGI
 typedef struct cudart_variable {
     struct cudart_variable *next;
     const void *host; /* the host's variable of that name, which marks it; NULL once freed */
-    void **managed;   /* where the program keeps the address of a managed variable, else NULL */
+    void **managed;   /* where the program stores the address of a managed variable; NULL: not managed */
     const char *name;
     size_t bytes;
 } cudart_variable;
@@ -45,7 +45,7 @@ typedef struct cudart_function {
     int max_dynamic_shared;
 } cudart_function;
 
-/* A fat binary. */
+/* A fat binary that the program registered, and what was parsed of it. */
 typedef struct cudart_module {
     struct cudart_module *next;
     const void *fatbin;
@@ -91,13 +91,13 @@ typedef struct cudart_state {
     uint64_t module_count;
     cudart_host_block *host_blocks;
     cudart_record *records;
-    cudart_record *traced;               /* the launch whose steps are recorded, once it has begun */
-    cudaError_t pending, sticky;         /* of a kernel: before and after a call reported it */
-    uint64_t clock;                      /* warp instructions of all launches */
+    cudart_record *traced;       /* the launch whose steps are recorded, once it has begun */
+    cudaError_t pending, sticky; /* errors of a kernel: not yet returned, and already returned by a call */
+    uint64_t clock;              /* warp instructions of all launches */
     uint64_t launches, failed, repeated; /* repeated: only counted, see repeat.c */
-    cudart_text printed;                 /* output of printf that no synchronisation has shown yet */
-    char refusal[1024];                  /* what cudart_refuse said last */
-    bool times_read;                     /* the program asked for the time between events */
+    cudart_text printed;                 /* output of printf that is not yet written to standard output */
+    char refusal[1024];                  /* the last message of cudart_refuse */
+    bool times_read;                     /* the program has called cudaEventElapsedTime */
     volatile bool running, interrupted;
 
     /* from the environment */
@@ -116,44 +116,49 @@ extern cudart_state cudart;
 
 /* Writes a line on standard error. */
 void cudart_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Says why a call fails, and keeps it for the report; returns the error. */
+/* Writes on standard error why a call fails, and stores the message in cudart.refusal for the report. Returns
+   `error`. */
 cudaError_t cudart_refuse(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The runtime's error for the simulator's. */
+/* Returns the runtime's error code for a status of the simulator. */
 cudaError_t cudart_error_of(ptx_status status);
-/* Refuses with the simulator's sentence. */
+/* Calls cudart_refuse with the code and the message of a simulator's error. */
 cudaError_t cudart_refuse_as(const ptx_error *error);
 
 /* ---- state.c ---- */
 
+/* Takes the lock. Returns the error of an earlier kernel, or of preparing the simulator at the first call, if
+   any. */
 cudaError_t cudart_enter(void);
+/* Records the thread's last error, releases the lock and returns `error`. */
 cudaError_t cudart_leave(cudaError_t error);
 void cudart_lock(bool locked);
-/* Standard output receives what kernels have printed. */
+/* Writes the pending output of kernels to standard output. */
 void cudart_show_printed(void);
 
 /* ---- report.c ---- */
 
-/* Writes what the command reads: records of kernels and the summary. */
+/* Writes the records of kernels and the summary to the report. */
 void cudart_finish_report(void);
-/* A launch failed for the reason that was said last. */
+/* Writes to the report that a launch of the kernel failed, with the message cudart.refusal. */
 void cudart_report_failure(const char *kernel, cudaError_t code);
 
 /* ---- signals.c ---- */
 
-/* Handles what would end the program without a report. */
+/* Installs handlers of signals that would end the program without a report. */
 void cudart_install_handlers(void);
 /* Ends the program by the interrupt that stopped a launch. */
 void cudart_end_by_interrupt(void);
 
 /* ---- fatbin.c ---- */
 
-/* The PTX of a fat binary for the highest architecture that the simulator supports. The caller frees it. */
+/* Writes to *text the PTX of a fat binary for the highest architecture that the simulator supports. The
+   caller frees it. */
 cudaError_t cudart_unpack(const void *wrapper, char **text, size_t *length);
 
 /* ---- module.c ---- */
 
-/* The function of a host stub or a kernel handle, with its kernel; the body is parsed only before a launch.
- */
+/* Finds the function of a host stub or a kernel handle, with its kernel; the body is parsed only before a
+   launch. */
 cudaError_t cudart_find_function(const void *host, cudart_function **out);
 cudaError_t cudart_find_symbol(const void *host, uint64_t *address, size_t *bytes);
 
@@ -164,7 +169,7 @@ cudaError_t cudart_allocate(void **out, size_t bytes);
 cudaError_t cudart_release(void *address);
 /* Frees device or managed memory. */
 cudaError_t cudart_free(void *address);
-/* Anonymous memory at a multiple of `alignment`, which is a power of two; NULL if there is none. */
+/* Returns anonymous memory at a multiple of `alignment`, which is a power of two; NULL if memory ran out. */
 void *cudart_map(size_t bytes, size_t alignment);
 
 /* ---- copy.c ---- */
@@ -174,7 +179,7 @@ cudaError_t cudart_copy(void *to, const void *from, size_t bytes, enum cudaMemcp
 cudaError_t cudart_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                              size_t rows, enum cudaMemcpyKind kind);
 cudaError_t cudart_copy_box(const cudaMemcpy3DParms *box);
-/* A blocking copy shows what the kernels before it have printed. */
+/* Ends a blocking copy: writes the output of earlier kernels, and returns `error`. */
 cudaError_t cudart_blocking(cudaError_t error);
 
 /* ---- array.c ---- */
@@ -182,7 +187,7 @@ cudaError_t cudart_blocking(cudaError_t error);
 /* A CUDA array: rows of elements in device memory. */
 struct cudart_array {
     cudaChannelFormatDesc format;
-    cudaExtent extent; /* as the program gave it: 0 where a dimension is absent */
+    cudaExtent extent; /* as the program set it: 0 where a dimension is absent */
     unsigned flags;
     void *data;
     size_t pitch, rows, slices; /* bytes of a row; rows and slices are 1 or more */
@@ -200,11 +205,13 @@ cudaError_t cudart_check_stream(cudaStream_t stream);
 
 typedef struct cudart_repeat cudart_repeat;
 
-/* The launch as known from an earlier time; NULL if it is new, or cannot be skipped. */
+/* Returns the record of an equal earlier launch; NULL if there is none, or if the launch cannot be skipped,
+   or not in less time than it takes. */
 cudart_repeat *cudart_find_repeat(const cudart_function *function, const ptx_launch_config *config);
-/* Whether the launch would change nothing; stores its warp instructions. Otherwise it is about to run. */
+/* Whether the launch would change nothing; stores its warp instructions. Otherwise the caller runs it, and
+   then calls cudart_keep_repeat. */
 bool cudart_skip_repeat(cudart_repeat *repeat, uint64_t *warp_instructions);
-/* The launch has run; `silent`: without an error and without output. */
+/* Records a launch that has run; `silent`: without an error and without output. */
 void cudart_keep_repeat(cudart_repeat *repeat, bool silent, uint64_t warp_instructions);
 
 /* ---- launch.c ---- */
@@ -219,15 +226,15 @@ typedef struct cudart_launch {
 } cudart_launch;
 
 cudaError_t cudart_run(const cudart_launch *launch);
-/* Blocks of a kernel that fit a multiprocessor. */
+/* Returns the number of blocks of a kernel that a multiprocessor holds at once (occupancy). */
 unsigned cudart_occupancy(const cudart_function *function, unsigned threads, size_t dynamic_shared);
 
 /* ---- graph_nodes.c ---- */
 
-/* A node: work that a graph does later. */
+/* A node of a graph: work that each launch of the graph does. */
 typedef struct cudart_work {
     enum cudaGraphNodeType type;
-    cudart_launch launch;   /* kernel; `arguments` is the node's own copy */
+    cudart_launch launch;   /* of a kernel; `arguments` is a copy that the node owns */
     cudaMemcpy3DParms copy; /* memcpy */
     cudaMemsetParams fill;
     cudaHostNodeParams host;
@@ -241,7 +248,7 @@ cudaError_t cudart_graph_add(cudaGraphNode_t *out, cudaGraph_t graph, const cuda
                              size_t need_count, const cudart_work *work);
 /* Whether memory belongs to a graph, and is freed with it. */
 bool cudart_is_graph_memory(const void *address);
-/* The work of a copy of bytes. */
+/* Returns the work of a copy of bytes. */
 cudart_work cudart_copy_work(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 
 /* ---- capture.c ---- */
@@ -249,12 +256,13 @@ cudart_work cudart_copy_work(void *to, const void *from, size_t bytes, enum cuda
 /* If the stream captures, adds the work to its graph instead of doing it, stores the result in `error` and
    returns true. */
 bool cudart_capture(cudaStream_t stream, const cudart_work *work, cudaError_t *error);
-/* An event that a capturing stream records; a stream that waits for it captures, too. */
+/* Capture the record of an event by a stream that captures, and the wait of a stream for such an event; that
+   stream then captures, too. False: not captured. */
 bool cudart_capture_record(cudaStream_t stream, cudaEvent_t event);
 bool cudart_capture_wait(cudaStream_t stream, cudaEvent_t event);
 cudaError_t cudart_begin_capture(cudaStream_t stream);
 cudaError_t cudart_end_capture(cudaStream_t stream, cudaGraph_t *graph);
-/* The graph to which a stream that captures adds its work; NULL if it does not capture. */
+/* Returns the graph to which a stream that captures adds its work; NULL if it does not capture. */
 cudaGraph_t cudart_captured_graph(cudaStream_t stream);
 
 #endif

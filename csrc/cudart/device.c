@@ -235,7 +235,8 @@ CUDART_API cudaProfilerStop(void) {
 
 /* ---- reset ---- */
 
-/* A reset ends what an error has left; allocations stay, so that a wrong use after it is still told. */
+/* A reset clears errors. Allocations remain, so that a wrong use of them after the reset is still reported.
+ */
 CUDART_API cudaDeviceReset(void) {
     cudart_lock(true);
     cudart_show_printed();

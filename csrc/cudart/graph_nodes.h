@@ -1,4 +1,4 @@
-/* Graphs as lists of nodes: what graph_nodes.c keeps, and graph.c launches. */
+/* Graphs as lists of nodes, which graph_nodes.c stores and graph.c launches. */
 #ifndef CUDART_GRAPH_NODES_H
 #define CUDART_GRAPH_NODES_H
 
@@ -23,9 +23,9 @@ struct cudart_graph {
 bool cudart_is_graph(cudaGraph_t graph);
 cudaError_t cudart_destroy_graph(cudaGraph_t graph);
 cudaError_t cudart_clone_graph(cudaGraph_t *out, cudaGraph_t from);
-/* The node of a clone that is a copy of another graph's node. */
+/* Returns the node of a clone that is a copy of another graph's node. */
 cudaGraphNode_t cudart_copy_of_node(cudaGraph_t clone, cudaGraphNode_t node);
-/* Copies a kernel's arguments, which the program may change after the call. */
+/* Copies a kernel's arguments to the node, as the program may change them after the call. */
 cudaError_t cudart_keep_arguments(cudaGraphNode_t node, void **arguments);
 
 #endif

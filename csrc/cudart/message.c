@@ -1,4 +1,4 @@
-/* The state of the library, and what it says on standard error. */
+/* The state of the library, and its messages on standard error. */
 #include <stdarg.h>
 
 #include "cudart/cudart.h"

@@ -14,8 +14,8 @@ typedef struct gr_allocation {
     gr_allocation_list *list;
     gr_devptr address;
     size_t bytes;
-    gr_stream_state stream_state; /* state of the stream in which it was allocated */
-    atomic_int references;        /* reference count: the holder and a graph */
+    gr_stream_state stream_state; /* state of the stream in which the memory was allocated */
+    atomic_int references;        /* one for the holder, one for a graph */
 } gr_allocation;
 
 /* All allocations of a device. The list is freed when the device is closed and the last allocation is gone,
@@ -38,7 +38,7 @@ void gr_allocation_list_collect(gr_allocation_list *allocations);
 typedef bool (*gr_low_memory)(int index);
 /* Sets the callback of the process; NULL for none. It is called without holding a lock of this library. */
 void gr_on_low_memory(gr_low_memory callback);
-/* Calls it after a failed allocation. True if another attempt may succeed. */
+/* Calls the callback after a failed allocation. True if another attempt may succeed. */
 bool gr_release_caches(gr_backend *backend);
 
 #endif

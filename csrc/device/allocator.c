@@ -2,8 +2,8 @@
  * captured graphs own. */
 #include "device/allocator.h"
 
-/* Max cached zeroed workspaces: of streams, a program with more of which sometimes waits for the device; the
- * same for workspaces above GR_ZEROED_BYTES; of captures. */
+/* Max. cached zeroed workspaces: of streams (a program that uses more streams sometimes waits for the
+ * device); of streams, of more than GR_ZEROED_BYTES; of captures. */
 enum { MAX_ZEROED = 64, MAX_LARGE = 4, MAX_CAPTURED = 16 };
 
 typedef struct zeroed_workspace {

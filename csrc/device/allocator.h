@@ -32,14 +32,13 @@ gr_status gr_allocator_alloc(gr_allocator *allocator, gr_stream stream, size_t b
 
 typedef struct gr_memory {
     gr_devptr address;            /* device address, 0 for none */
-    gr_stream_state stream_state; /* state of its stream when it was allocated */
-    gr_cached *cached;            /* the cached object that it is part of, or NULL */
+    gr_stream_state stream_state; /* state of the stream when the memory was allocated */
+    gr_cached *cached;            /* the cached object that the memory is part of, or NULL */
     size_t checked;               /* bytes that gr_memory_check reads */
 } gr_memory;
 
-/* Allocates workspace for a call. `zeroed` workspace is zero, and the call leaves it zero if it frees it as
- * `usable`. On a backend that detects accesses out of bounds each workspace is an allocation of exact size.
- */
+/* Allocates workspace for a call. `zeroed` workspace is zero; a call that frees it as `usable` has left it
+ * zero. On a backend that detects accesses out of bounds each workspace is an allocation of exact size. */
 gr_status gr_memory_alloc(gr_allocator *allocator, const gr_stream_state *stream_state, size_t bytes,
                           bool zeroed, gr_memory *out, gr_error *error);
 void gr_memory_free(gr_allocator *allocator, gr_memory *memory, bool usable);

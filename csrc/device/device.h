@@ -64,7 +64,7 @@ gr_status gr_allocation_new(gr_device *device, gr_stream stream, size_t bytes, g
                             gr_error *error);
 /* Moves an allocation to the internal stream of the device: its stream may be destroyed before the allocation
  * is freed. */
-gr_status gr_allocation_move(gr_device *device, gr_allocation *block, gr_error *error);
+gr_status gr_allocation_move(gr_device *device, gr_allocation *allocation, gr_error *error);
 
 /* Opens a device outside the registry, for profiles. gr_device_close frees it. */
 gr_status gr_device_open(gr_device_kind kind, int index, const char *image_folder, gr_device **out,

@@ -5,7 +5,7 @@
 
 #include "device/backend.h"
 
-/* Enqueues one part, a launch like any other. */
+/* Enqueues one part, which is a whole launch. */
 typedef gr_status gr_part_launcher(void *arg, const gr_launch *part, gr_error *error);
 
 /* Enqueues a launch with a first_block_offset in parts of up to `resident` blocks along x. Each part has the

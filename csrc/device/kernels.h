@@ -39,7 +39,7 @@ void gr_kernels_unload(gr_kernels *kernels);
  *data, also after a failure. */
 gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error);
 
-/* As gr_read_image, of a file of PTX: without the other kernels than `entry`, as a driver compiles it. */
+/* Reads a file of PTX as gr_read_image does, and leaves out all kernels but `entry`. */
 gr_status gr_read_kernel(const char *path, const char *entry, char **text, size_t *size, gr_error *error);
 
 /* Finds a kernel and loads its file at the first use. Thread-safe. */

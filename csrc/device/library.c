@@ -90,7 +90,7 @@ static gr_status run(const gr_library_call *self, void *stream, gr_error *error)
     return check(call, call->reduce(call->temp, &temp_bytes, call->in, call->out, call->n, stream), error);
 }
 
-gr_status gr_library_ask(gr_cub_call *call, gr_error *error) {
+gr_status gr_library_query_temp_bytes(gr_cub_call *call, gr_error *error) {
     return check(call, call->reduce(0, &call->temp_bytes, 0, 0, call->n, NULL), error);
 }
 

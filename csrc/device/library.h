@@ -37,7 +37,7 @@ typedef struct gr_vendor {
 /* Opens the library and finds its functions, unless that is done. GR_ERR_VALUE with the names that were
  * tried. */
 gr_status gr_vendor_open(gr_vendor *self, gr_error *error);
-/* Converts a result of the library, 0 after a success. */
+/* Converts a result of the library: 0 to GR_OK, others to GR_ERR_DEVICE. `doing` begins the message. */
 gr_status gr_vendor_check(const gr_vendor *self, int code, const char *doing, gr_error *error);
 
 /* ---- CUB ---- */
@@ -61,7 +61,8 @@ typedef struct gr_cub_call {
  * the operands. GR_ERR_VALUE if this installation has no such library. */
 gr_status gr_library_find(const char *folder, const char *entry, gr_cub_call *call, gr_error *error);
 
-/* Queries temp_bytes; the context of the device must be current. */
-gr_status gr_library_ask(gr_cub_call *call, gr_error *error);
+/* Writes the required size to call->temp_bytes; the context of the device must be current. GR_ERR_DEVICE on
+   failure. */
+gr_status gr_library_query_temp_bytes(gr_cub_call *call, gr_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* Implements tables.h. A table that is dropped may still be read by enqueued work, so its memory is freed
-   after the device was synchronized, as that of results that several streams use. */
+   after the device was synchronized, like the memory of results that several streams use. */
 #include "device/tables.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* Small tables in device memory, which kernels read in addition to the elements: descriptions of lists of
-   arrays, offsets of segments. The last few are kept: a call with the same table as an earlier one copies
-   nothing. */
+   arrays, offsets of segments. The most recent tables are cached: a call with the same table as an earlier
+   one copies nothing. */
 #ifndef GR_DEVICE_TABLES_H
 #define GR_DEVICE_TABLES_H
 

@@ -25,12 +25,13 @@ typedef struct gr_exact {
         fold; /* additions to a bin between two folds into digits; 0: the number that a bin holds exactly */
     uint32_t blocks; /* blocks per result; 0: chosen by the planner */
     bool squares;    /* a dot product of the first input with itself */
-    bool states;     /* The results are states, in the format that gr_exact_states_normalise accepts. */
+    bool states;     /* the results are states, in the format that gr_exact_states_normalise accepts */
 } gr_exact;
 
 /* Whether there are kernels for the operator on elements of this dtype. */
 bool gr_exact_takes(gr_op op, gr_dtype dtype);
-/* The size of a result's states, and their number: one per component (real, imaginary). */
+/* Returns the size of a result's states, and writes their number to *parts: one per component (real,
+   imaginary). */
 gr_exact_size gr_exact_state_size(gr_op op, gr_dtype dtype, uint32_t *parts);
 
 /* Plans the program of a gr_exact that has at least one result. */
@@ -75,7 +76,7 @@ typedef struct gr_exact_variances {
     gr_exact_size sum_size, square_size;
     gr_exact_format format;
     int64_t ddof; /* -2^62 to 2^62 */
-    bool root;    /* standard deviations; also of norms */
+    bool root;    /* standard deviations; true also for norms */
 } gr_exact_variances;
 
 /* Writes the bits of `count` results, each rounded once. A variance without degrees of freedom is infinite,
@@ -95,7 +96,7 @@ extern const gr_ladder gr_exact_ladder;
 
 bool gr_exact_covers(const gr_exact_variant *variant, gr_op op, gr_dtype dtype);
 
-/* Sums `count` contiguous elements. */
+/* Plans and runs a rung on `count` contiguous elements at *source, and writes the sum to *result. */
 gr_status gr_exact_rung_run(gr_device *device, const gr_exact_variant *variant, uint64_t count,
                             const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
                             gr_error *error);

@@ -6,22 +6,22 @@
 #include "reduce/general/params.h"
 
 enum {
-    GR_EXACT_THREADS = 256, /* max. per block of the narrow kernels */
-    GR_EXACT_NARROW_BINS = 16,
-    GR_EXACT_HALF_THREADS = 512, /* the same for bfloat16 */
-    GR_EXACT_HALF_BYTES = 192,   /* bytes of a thread's bins for bfloat16 */
-    GR_EXACT_NARROW_FOLD = 8192, /* additions to a bin before it must be folded into digits */
-    GR_EXACT_WIDE_THREADS = 224, /* per block of the wide kernels, whose bins have 1 KB per thread */
-    GR_EXACT_WIDE_BINS = 64,
-    GR_EXACT_WIDE_FOLD = 1024,
+    GR_EXACT_THREADS = 256,             /* max. per block of the narrow kernels */
+    GR_EXACT_NARROW_BINS = 16,          /* per thread */
+    GR_EXACT_HALF_THREADS = 512,        /* max. per block for bfloat16 */
+    GR_EXACT_HALF_BYTES = 192,          /* bytes of a thread's bins for bfloat16 */
+    GR_EXACT_NARROW_FOLD = 8192,        /* additions to a bin before it must be folded into digits */
+    GR_EXACT_WIDE_THREADS = 224,        /* per block of the wide kernels, whose bins have 1 KB per thread */
+    GR_EXACT_WIDE_BINS = 64,            /* per thread */
+    GR_EXACT_WIDE_FOLD = 1024,          /* additions to a bin before it must be folded into digits */
     GR_EXACT_WINDOW_THREADS = 512,      /* max. per block of the window kernels, for few elements */
     GR_EXACT_WINDOW_MAX_ELEMENTS = 128, /* elements per thread, and two more at the ends of an array */
     GR_EXACT_WINDOW_LOADS = 4,          /* 16-byte loads of a thread in flight */
-    GR_EXACT_WINDOW_HALF_LOADS = 2,     /* the same for bfloat16 */
-    GR_EXACT_WINDOW_DOT_LOADS = 2,      /* the same per vector of a dot product */
-    GR_EXACT_WINDOW_HALF_DOT_LOADS = 1,
-    GR_EXACT_SLOT_BYTES = 32,    /* bytes in which a block of the window kernels publishes its sum */
-    GR_EXACT_PRODUCT_FIRST = 22, /* first of the wide bins that products of float32 use */
+    GR_EXACT_WINDOW_HALF_LOADS = 2,     /* loads in flight for bfloat16 */
+    GR_EXACT_WINDOW_DOT_LOADS = 2,      /* loads in flight per vector of a dot product */
+    GR_EXACT_WINDOW_HALF_DOT_LOADS = 1, /* loads in flight per vector of a dot product of bfloat16 */
+    GR_EXACT_SLOT_BYTES = 32,           /* bytes in which a block of the window kernels publishes its sum */
+    GR_EXACT_PRODUCT_FIRST = 22,        /* first of the wide bins that products of float32 use */
     GR_EXACT_PRODUCT_BINS = 19,
     GR_EXACT_PRODUCT_BLOCKS_PER_SM = 3, /* blocks that an SM holds at once (occupancy) */
     GR_EXACT_SCAN_THREADS = 128,        /* per block of the kernels of cumulative sums */
@@ -32,7 +32,7 @@ enum {
     GR_EXACT_PACKED = 1, /* The elements of a result are contiguous, and all of them count. */
     GR_EXACT_MASKED = 2, /* Only elements whose byte at `second` is not 0 count. */
     GR_EXACT_MEAN = 4,   /* The sum is divided by the number of elements that count. */
-    GR_EXACT_STATES = 8, /* Write states, whose carries need not be propagated, and round nothing. */
+    GR_EXACT_STATES = 8, /* Results are states, whose carries need not be propagated; nothing is rounded. */
 };
 
 typedef struct gr_exact_params {
@@ -40,13 +40,13 @@ typedef struct gr_exact_params {
     uint64_t second; /* address of the second vector of a dot product or of a mask; else 0 */
     uint64_t out;
     uint64_t states;  /* address of one state per result, all 0 before and after, if several blocks share a
-                         result; followed by slots of all its blocks but one, in the window kernels */
+                         result; in the window kernels followed by a slot for each of its blocks but one */
     uint64_t results; /* components (real, imaginary) of results count separately */
     uint64_t count;   /* elements per result; products, for a component of a complex dot product */
     gr_dims keep;     /* offset of the first element of each result */
     gr_dims along;    /* offsets of the elements of a result from its first one */
     uint32_t flags;
-    uint32_t fold;                     /* additions to a bin between folds; tests set fewer */
+    uint32_t fold;                     /* additions to a bin between folds into digits; tests set fewer */
     uint32_t components;               /* 2 for complex elements, whose components are summed separately */
     uint32_t share;                    /* 16-byte vectors per block, in the window kernels */
     uint8_t initial[GR_INITIAL_BYTES]; /* an element, by component; it is added once */
@@ -61,7 +61,7 @@ typedef struct gr_exact_scan_params {
     uint64_t lines, length, inner; /* inner: columns of components */
     int64_t line_stride, along_stride, inner_stride; /* in components */
     uint64_t pieces, piece;                          /* pieces per column; elements per piece */
-    uint64_t chunks; /* of neighbouring pieces of a column, each of a block that adds states */
+    uint64_t chunks; /* of neighbouring pieces of a column; one block adds the states of a chunk */
     uint64_t totals; /* address of a state per chunk, if columns have several */
     uint32_t words;  /* of a state */
     uint32_t components;

@@ -5,15 +5,15 @@
 #include "exact/exact.h"
 
 const gr_exact_variant gr_exact_variants[] = {
-#define GR_RUNG(name, file, after, role, backends, capability, launch, title, technique, hands, shared_)     \
+#define GR_RUNG(name, file, after, role, backends, capability, launch, title, technique, publishes, shared_) \
     {                                                                                                        \
         .rung = GR_RUNG_COLUMNS("exact", name, file, after, role, backends, capability, launch, title,       \
                                 technique),                                                                  \
-        .has_state = GR_HANDS_##hands,                                                                       \
+        .has_state = GR_PUBLISHES_##publishes,                                                               \
         .shared = shared_,                                                                                   \
     },
-#define GR_HANDS_SUMS false
-#define GR_HANDS_STATE true
+#define GR_PUBLISHES_SUMS false
+#define GR_PUBLISHES_STATE true
 #include "exact/rungs.def"
 #undef GR_RUNG
 };

@@ -143,7 +143,7 @@ GR_EXACT_INLINE bool gr_exact_any(const int64_t *digit, uint32_t count) {
     return false;
 }
 
-/* Of the leading three of `count` carried digits, the first not 0. `more`: a nonzero digit follows. */
+/* From the top three of `count` carried digits, the first not 0. `more`: a nonzero digit follows. */
 GR_EXACT_INLINE gr_exact_leading gr_exact_leading_of_digits(uint64_t high, uint64_t middle, uint64_t low,
                                                             bool more, uint32_t count, uint32_t below) {
 #ifdef __CUDA_ARCH__
@@ -159,7 +159,7 @@ GR_EXACT_INLINE gr_exact_leading gr_exact_leading_of_digits(uint64_t high, uint6
     return head;
 }
 
-/* Of carried, nonnegative digits, `count` of them up to the last nonzero one. */
+/* From `count` carried, nonnegative digits, the last of which is not 0. */
 GR_EXACT_INLINE gr_exact_leading gr_exact_leading_of(const int64_t *digit, uint32_t count, uint32_t below) {
     return gr_exact_leading_of_digits((uint64_t)digit[count - 1], count > 1 ? (uint64_t)digit[count - 2] : 0,
                                       count > 2 ? (uint64_t)digit[count - 3] : 0,
@@ -187,8 +187,8 @@ GR_EXACT_INLINE gr_exact_leading gr_exact_divide_short(const int64_t *digit, uin
     return gr_exact_leading_of_digits(high, middle, low, remainder != 0, (uint32_t)*at + found, below);
 }
 
-/* The leading bits of the quotient by a larger divisor: long division bit by bit. In two loops: of one,
-   which took a digit before every 32nd bit, ptxas 13.0 (sm_90) made a load of digit[at - 1]. */
+/* The leading bits of the quotient by a larger divisor: long division bit by bit. There are two loops: ptxas
+   13.0 (sm_90) compiled one loop, which took a digit before every 32nd bit, to a load of digit[at - 1]. */
 GR_EXACT_INLINE gr_exact_leading gr_exact_divide_long(const int64_t *digit, uint32_t count, uint32_t below,
                                                       uint64_t divisor, uint32_t bits, int32_t *at) {
     uint64_t quotient = 0, remainder = 0, word = 0;
@@ -224,7 +224,7 @@ GR_EXACT_INLINE gr_exact_leading gr_exact_divide(const int64_t *digit, uint32_t 
     return head;
 }
 
-/* Whether the divisor is a power of two, so that the exponent alone changes: by how much. */
+/* Whether the divisor is a power of two, 2^*exponent, so that only the exponent of the quotient changes. */
 GR_EXACT_INLINE bool gr_exact_is_power_of_two(uint64_t divisor, int32_t *exponent) {
     *exponent = 0;
     if ((divisor & (divisor - 1)) != 0)
@@ -256,7 +256,7 @@ GR_EXACT_INLINE uint64_t gr_exact_round(gr_exact_leading head, gr_exact_format f
     return bits < infinity ? bits : infinity;
 }
 
-/* Whether flags determine the quotient: infinities and NaN. Gives its bits. */
+/* Whether the flags alone determine the quotient (infinities and NaN). Writes its bits. */
 GR_EXACT_INLINE bool gr_exact_special(uint32_t flags, uint64_t divisor, gr_exact_format format,
                                       uint64_t *bits) {
     const uint64_t sign = 1ull << (format.precision - 1 + format.exponent_bits);

@@ -30,8 +30,8 @@ void gr_copy_pool_close(gr_copy_pool *pool); /* NULL is allowed */
 /* Starts a job, one at a time. Chunks below index `allowed` may be copied. */
 void gr_copy_pool_start(gr_copy_pool *pool, const gr_copy_job *job, uint64_t allowed);
 void gr_copy_pool_allow(gr_copy_pool *pool, uint64_t allowed);
-/* Waits up to `milliseconds` for a chunk; true if it is complete. The caller asks for chunks in order, each
- * until it is complete. */
+/* Waits up to `milliseconds` for a chunk; true if it is complete. Chunks are waited for in order, each until
+ * it is complete. */
 bool gr_copy_pool_wait(gr_copy_pool *pool, uint64_t chunk, long milliseconds);
 /* Ends the job; returns when no thread reads the sources. */
 void gr_copy_pool_stop(gr_copy_pool *pool);

@@ -83,7 +83,7 @@ static gr_status bring_operands(gr_execution *self, gr_error *error) {
         status = gr_mapped_acquire(self->device,
                                    results + gr_binding_host_inputs(binding) * mapped_input_bytes(program),
                                    &self->mapped, error);
-        output = status == GR_OK ? self->mapped->there : 0;
+        output = status == GR_OK ? self->mapped->address : 0;
         next_mapped = output + results;
     }
     for (size_t i = 0; status == GR_OK && i < program->buffer_count; ++i) {
@@ -123,7 +123,7 @@ static gr_status enqueue(const gr_execution *self, bool *pinned, gr_error *error
     for (size_t i = 0; self->mapped != NULL && i < program->buffer_count; ++i) {
         const gr_source *source = &self->binding->inputs[program->buffers[i].number];
         if (program->buffers[i].kind == GR_BUFFER_INPUT && source->host != NULL)
-            memcpy((char *)self->mapped->host + (self->addresses[i] - self->mapped->there),
+            memcpy((char *)self->mapped->host + (self->addresses[i] - self->mapped->address),
                    (const char *)source->host + source->origin, program->input_bytes);
     }
     if (self->mapped != NULL)

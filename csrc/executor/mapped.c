@@ -16,7 +16,7 @@ enum {
 static gr_status mapped_open(gr_free_list *free_list, gr_cached *cached, gr_error *error) {
     gr_backend *backend = free_list->backend;
     gr_mapped *self = (gr_mapped *)cached;
-    return backend->streams->host_alloc(backend, cached->bytes, &self->host, &self->there, error);
+    return backend->streams->host_alloc(backend, cached->bytes, &self->host, &self->address, error);
 }
 
 static void mapped_close(gr_free_list *free_list, gr_cached *self) {

@@ -13,7 +13,7 @@ enum {
 typedef struct gr_mapped {
     gr_cached cached;
     void *host;
-    gr_devptr there; /* device address of `host` */
+    gr_devptr address; /* device address of `host` */
 } gr_mapped;
 
 /* Acquires at least `bytes` of mapped memory for results and host elements within the limits above. Any

@@ -1,5 +1,5 @@
-/* Planner of groups. Exact sums: windows in shared memory where they fit, else planes in device memory; then
-   the step that rounds, and the one that settles signs of zeros. Extremes have a plan of their own. */
+/* Planner of groups. Exact sums use windows in shared memory where they fit, else planes in device memory;
+   further steps round the sums and determine the signs of zeros. Extremes have a plan of their own. */
 #include "groups/groups.h"
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 enum {
     PLANE_BLOCKS_PER_SM = 8, /* blocks of the planes' kernels that an SM holds at once */
-    SIGN_BLOCKS_PER_SM = 2,  /* blocks of group_signs, which mostly have nothing to do */
+    SIGN_BLOCKS_PER_SM = 2,  /* blocks of group_signs, which mostly end at once */
     WINDOW_MIN_ROWS = 4096,  /* rows per block of the window kernels, at least */
     MAX_SLAB_BYTES = 6,      /* per row: with larger slabs, windows take more time than partitions */
     MAX_WORKSPACE = 16 << 20,
@@ -29,7 +29,8 @@ bool gr_groups_have(gr_op op) {
 }
 
 static bool goes_by_sorted_rows(const gr_groups *self) {
-    return self->path == GR_GROUPS_SORTED_ROWS || (self->path == GR_GROUPS_ANY && gr_sorted_rows_win(self));
+    return self->path == GR_GROUPS_SORTED_ROWS ||
+           (self->path == GR_GROUPS_ANY && gr_sorted_rows_are_faster(self));
 }
 
 uint32_t gr_groups_state_words(gr_dtype dtype) {
@@ -43,7 +44,7 @@ bool gr_groups_take(const gr_groups *self) {
         return false;
     if (gr_extremes_have(self->op))
         return gr_extremes_take(self);
-    if (self->states) /* they are larger than the workspace */
+    if (self->states) /* states are larger than the workspace */
         return gr_op_is_mean(self->op) && gr_groups_state_words(self->dtype) > 0;
     if (gr_dtypes[self->dtype].kind == GR_KIND_BITS && gr_op_is_mean(self->op) &&
         self->length >> GR_GROUP_MAX_INTEGER_ROWS_SHIFT > 0)

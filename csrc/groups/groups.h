@@ -15,7 +15,8 @@ bool gr_groups_have(gr_op op);
    memory as the reference device. Extremes always are. */
 bool gr_groups_take(const gr_groups *self);
 
-/* Words of a state of the sum of a component of elements of a dtype; 0: there are no such states. */
+/* Returns the number of words of a state of the sum of one component (real, imaginary) of elements of a
+   dtype; 0 for integers, which have no such states. */
 uint32_t gr_groups_state_words(gr_dtype dtype);
 
 /* Plans and runs a reduction. Does nothing if there are no results. */

@@ -1,3 +1,4 @@
+/* Implements kind.h: the table of kernels by dtype, and the launch that all plans share. */
 #include "groups/kind.h"
 
 #include <stddef.h>

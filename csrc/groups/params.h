@@ -14,12 +14,12 @@ enum {
     GR_GROUP_WINDOW_THREADS = 1024,      /* per block of the window kernels */
     GR_GROUP_SAMPLES = 1024,             /* elements whose exponents choose the window */
     GR_GROUP_WINDOW_ROWS_PER_THREAD = 4, /* rows that a thread of the window kernels has in flight */
-    GR_GROUP_WINDOW_PREFETCHED_ROWS = 3 * 4096, /* that a block of the window kernels asks for at first */
-    GR_GROUP_SLAB_SHARERS = 32,                 /* threads that share the slabs of a group */
-    GR_GROUP_FINISH_GROUPS = 4 * GR_GROUP_THREADS / GR_GROUP_SLAB_SHARERS, /* per block of their sums */
+    GR_GROUP_WINDOW_PREFETCHED_ROWS = 3 * 4096, /* that a block of the window kernels prefetches first */
+    GR_GROUP_SLAB_SHARERS = 32,                 /* threads that add up the slabs of a group */
+    GR_GROUP_FINISH_GROUPS = 4 * GR_GROUP_THREADS / GR_GROUP_SLAB_SHARERS, /* per block that adds slabs */
 };
 
-/* Planes: 64-bit integers per result, each for the addends of a range of exponents. */
+/* Planes (in shared memory: windows): 64-bit integers per result, each for the addends of some exponents. */
 enum {
     GR_GROUP_FLOAT_BITS = 16, /* exponents per plane of float32, float16 and bfloat16: addends have 39 bits */
     GR_GROUP_FLOAT_PLANES = 17,
@@ -27,7 +27,7 @@ enum {
     GR_GROUP_HALF_PLANES = 3,
     GR_GROUP_DOUBLE_BITS = 32, /* planes of float64 are the digits of a wide state: addends have 32 bits */
     GR_GROUP_DOUBLE_PLANES = 67,
-    GR_GROUP_INTEGER_PLANES = 2,          /* of 32 bits: of means; sums need only the first */
+    GR_GROUP_INTEGER_PLANES = 2,          /* of means: 32 bits each; sums have one plane */
     GR_GROUP_MAX_INTEGER_ROWS_SHIFT = 31, /* log2 of rows of integers whose mean two planes hold */
     GR_GROUP_MAX_ROWS_SHIFT = 24,         /* log2 of rows of float32 that a plane holds */
     GR_GROUP_WINDOW_EXPONENTS = 20,       /* exponents per window: addends have 44 bits */
@@ -49,11 +49,11 @@ enum {
     GR_GROUP_REPEATS = 4, /* All rows are one integer in memory. */
 };
 
-/* Words of 32 bits that all blocks share, zero before and after a call. */
+/* Indices of 32-bit words that all blocks share, zero before and after a call. */
 enum {
     GR_GROUP_USED = 0,       /* three words: bit k is set if an element was added to plane k */
     GR_GROUP_OPEN_SIGNS = 3, /* the number of results with GR_GROUP_OPEN_SIGN */
-    GR_GROUP_TICKET = 4,     /* of the blocks of group_signs */
+    GR_GROUP_TICKET = 4,     /* counts the blocks of group_signs that are done */
     GR_GROUP_FIRST = 5,      /* first exponent of the windows */
     GR_GROUP_WINDOWS = 6,    /* number of windows in use */
     GR_GROUP_HEADER_WORDS = 7,

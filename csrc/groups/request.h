@@ -5,9 +5,9 @@
 #include "program/program.h"
 #include "reduce/ops.h"
 
-/* Which kernels add up; all give the same bits. */
+/* Which kernels compute the results; all give the same bits. */
 typedef enum gr_groups_path {
-    GR_GROUPS_ANY, /* those that are expected to be the fastest */
+    GR_GROUPS_ANY, /* the kernels that are expected to be the fastest */
     GR_GROUPS_PLANES,
     GR_GROUPS_SORTED_ROWS,
     GR_GROUPS_PATHS,
@@ -21,12 +21,12 @@ typedef struct gr_groups {
     uint64_t lines, length, inner;                   /* of the elements: lines of rows of columns */
     int64_t line_stride, along_stride, inner_stride; /* bytes, multiples of the element size */
     int64_t label_stride;                            /* bytes */
-    bool aligned;                                    /* the first element, to 16 bytes */
+    bool aligned;                                    /* the first element is 16-byte aligned */
     uint64_t groups;
     gr_scalar empty_result; /* the result of an empty group */
     gr_groups_path path;
-    bool states; /* of means: results are states of exact sums of floats, as csrc/exact has them */
-    /* log2 of groups per partition, of tests of that plan; 0: the planner chooses */
+    bool states; /* of means: results are states of exact sums of floats, in the format of csrc/exact */
+    /* log2 of groups per partition, which tests of that plan set; 0: the planner chooses */
     uint32_t partition_shift;
 } gr_groups;
 

@@ -1,7 +1,7 @@
-/* What the planners of matrix multiplications share within this folder. plan.c chooses a rung and a tiling
-   and appends the launches of kernels that load tiles by addresses; tensor_maps.c does so for kernels that
-   load tiles by TMA, small.c for few columns or a short k, gemv.c for a matrix and a vector, cublas.c for the
-   library. */
+/* Functions that the planners of matrix multiplications share within this folder. plan.c chooses a rung and a
+   tiling and appends the launches of kernels that load tiles by addresses; tensor_maps.c does so for kernels
+   that load tiles by TMA, small.c for few columns or a short k, gemv.c for a matrix and a vector, cublas.c
+   for the library. */
 #ifndef GR_MATMUL_INTERNAL_H
 #define GR_MATMUL_INTERNAL_H
 
@@ -24,11 +24,12 @@ void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint
 /* Returns into how many parts of k every sum of a batch-invariant product is divided, which are added up in
    their order: a power of two, which k and n alone determine. */
 uint32_t gr_matmul_invariant_parts(const gr_matmul *self);
-/* The same of the kernels of float64 and complex128 on tensor cores. */
+/* Returns the number of these parts for the kernels of float64 and complex128 on tensor cores. */
 uint32_t gr_matmul_double_parts(const gr_matmul *self);
 
-/* Split-K: allocates the buffer of `slices` partial products, and appends the kernel that adds them up to
-   job->c. A single slice is job->c itself. */
+/* Split-K. gr_matmul_slices_buffer returns the buffer of `slices` partial products: job->c itself for a
+   single slice. gr_matmul_add_slices appends the kernel that adds them up to job->c, and nothing for a single
+   slice. */
 uint32_t gr_matmul_slices_buffer(const gr_matmul *self, uint32_t slices, const gr_matmul_job *job);
 void gr_matmul_add_slices(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t slices,
                           uint32_t from, const gr_matmul_job *job);
@@ -65,9 +66,9 @@ uint64_t gr_matmul_padded_row(uint64_t columns, size_t item_bytes);
 /* Appends the product of two operands that the functions above accept. */
 void gr_matmul_tma(const gr_matmul *self, const gr_matmul_variant *variant, gr_matmul_job job);
 
-/* ---- small.c: few columns, few rows or a short k. What these functions return depends on n, k, the dtype
-   and the device, and for float64, whose kernels share an order of k, on the number of rows and the strides.
-   ---- */
+/* ---- small.c: few columns, few rows or a short k. The order of the sums depends on n, k, the dtype and the
+   device alone; between kernels of one order these functions also choose by the number of rows and the
+   strides. ---- */
 
 /* Returns whether no rung is named and matmul_small takes the least time. */
 bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info);

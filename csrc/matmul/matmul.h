@@ -35,6 +35,7 @@ typedef enum gr_precision {
 } gr_precision;
 
 extern const char *const gr_precisions[GR_PRECISIONS]; /* as `precision=` takes them */
+/* Finds a precision by its name. False if there is none. */
 bool gr_precision_find(const char *name, gr_precision *out);
 
 typedef struct gr_matmul_variant {

@@ -77,8 +77,8 @@ typedef struct gr_matmul_f16x3_params {
     uint64_t a_scales, b_scales; /* float32, as gr_matmul_split_params leaves them */
 } gr_matmul_f16x3_params;
 
-/* Matrix-vector product (GEMV); grid.y * grid.z counts the pairs. A line of the matrix, which is contiguous,
-   has either the factors of one result or one factor of each result. */
+/* Matrix-vector product (GEMV); grid.y * grid.z counts the pairs. A line of the matrix, a contiguous row or
+   column, has either the factors of one result or one factor of each result. */
 typedef struct gr_matmul_gemv_params {
     uint64_t matrix, vector, out;
     uint64_t sums;    /* partial sums: `results` for each slice */

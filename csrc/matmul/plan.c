@@ -115,7 +115,7 @@ static bool is_k_major(const gr_matmul *self, const gr_matmul_tiling *tiling) {
     return good;
 }
 
-/* Returns the part of a kernel's name that says which layouts it reads. */
+/* Returns the part of a kernel's name that names the layouts which the kernel reads. */
 static const char *layout_name(const gr_matmul *self, const operand *b, const gr_matmul_tiling *tiling) {
     if (!gr_matmul_has_tiles(tiling->variant) || needs_no_checks(self, b, tiling))
         return "";

@@ -1,7 +1,8 @@
-/* Small products: which kernels take those with few columns, few rows or a short k, and the planner of
-   matmul_small, which reads operands of any strides, so that nothing is copied, and splits k between blocks.
-   For halves and TF32 all of that depends on n and k alone. float64 is added up in the order of t5 and
-   float32 in that of m10, so that either kernel may take a product. */
+/* Small products: chooses the kernels of products with few columns, few rows or a short k, and plans
+   matmul_small, which reads operands of any strides without copies and splits k between blocks. The order of
+   the sums depends on n, k and the dtype alone. matmul_small adds up float64 in the order of t5, float32 in
+   the order of m10 and halves without split-K in the order of t3, so that the choice between these kernels
+   may also depend on the number of rows and on the strides. */
 #include <stddef.h>
 #include <string.h>
 
@@ -9,39 +10,45 @@
 #include "matmul/internal.h"
 
 enum {
-    NARROW = 32, /* columns of a tile */
-    WIDE = 64,
+    NARROW = 32, /* columns of C per tile of the kernels for few columns */
+    WIDE = 64,   /* columns of C per tile of the other kernels */
     VECTOR_BYTES = 16,
-    PART_BYTES = 512,       /* min. bytes along k of a part of a k of more than LONG_PART_BYTES, */
-    LONG_PART_BYTES = 1024, /* and of more than MANY_PARTS */
-    MANY_PARTS = 8,
-    MAX_PARTS = 64,
-    SHORTEST_K = 16,         /* k up to which other kernels of halves take less time */
-    SHORTEST_SINGLE_K = 32,  /* the same of TF32, which the kernels of float32 take */
-    SHORT_K = 128,           /* the same of few elements of B */
-    SPLIT_K = 1024,          /* k from which on kernels of float32 split few odd columns into enough parts */
-    LONG_K = 8192,           /* k from which on a tile that is not split takes longer than to read A again */
-    SMALL_WEIGHTS = 1 << 14, /* elements of B up to which A is read again for each tile of columns */
-    SMALL_COLUMNS = 128,
-    ODD_WEIGHTS = 1 << 15, /* the same if the rungs copy an operand */
-    ODD_SINGLE_COLUMNS = 256,
-    ODD_SINGLE_WEIGHTS = 1 << 16,
-    STEP_K = 64,             /* elements along k of a step of halves in the order of k */
-    RESIDENT = 2 * 132,      /* blocks of the reference device */
-    STEPS = 10,              /* steps of a block up to which copies take longer, */
-    STEPS_OF_WAVES = 4,      /* and of several blocks, one after the other */
-    LEAST_DOUBLES = 1 << 16, /* multiply-adds up to which tiles of t5 take longer, */
-    MOST_DOUBLES =
-        1 << 26,       /* and, with copies for t5, those of many rows and columns (H200: 501 x 501 x 501 */
-    MANY_DOUBLES = 128 /* takes 27.2 us, and 20.3 with copies) */
+    PART_BYTES = 512,       /* min. bytes along k of each of up to MANY_PARTS parts (split-K) */
+    LONG_PART_BYTES = 1024, /* min. bytes along k of each of more parts; a k of no more bytes is not split */
+    MANY_PARTS = 8,         /* parts from which on each has LONG_PART_BYTES */
+    MAX_PARTS = 64,         /* of k */
+    SHORTEST_K = 16,        /* k of halves up to which the kernel of dtypes without a rung takes less time */
+    SHORTEST_SINGLE_K = 32, /* k of TF32 up to which the kernels of float32 take less time */
+    SHORT_K = 128,          /* k of TF32 up to which up to NARROW columns take matmul_small, and more columns
+                               the kernels of float32, if B has up to SMALL_WEIGHTS elements */
+    SPLIT_K = 1024, /* k of TF32, if odd (is_odd), from which on kernels of float32 split up to NARROW columns
+                       into enough parts */
+    LONG_K = 8192,  /* k from which on the kernel that splits k between more blocks takes less time */
+    SMALL_WEIGHTS =
+        1 << 14,           /* elements of B up to which reading A once per tile of columns takes less time */
+    SMALL_COLUMNS = 128,   /* columns up to which halves with SMALL_WEIGHTS take matmul_small */
+    ODD_WEIGHTS = 1 << 15, /* elements of B of halves up to which matmul_small takes less time than t3 with a
+                              copy of an operand */
+    ODD_SINGLE_COLUMNS = 256, /* columns of TF32 with an odd k (is_odd) up to which matmul_small takes less
+                                 time than copies of A, if B has up to ODD_SINGLE_WEIGHTS elements */
+    ODD_SINGLE_WEIGHTS = 1 << 16, /* elements of B of that limit */
+    STEP_K = 64,                  /* elements along k of a k-step of the kernels of halves without split-K */
+    RESIDENT_BLOCKS = 2 * 132,    /* of matmul_small on the reference device: two per SM */
+    MAX_STEPS = 10,               /* k-steps of one wave of blocks up to which copies for t3 take longer */
+    MAX_STEPS_OF_WAVES = 4,      /* k-steps of all waves up to which they do, where there are several waves */
+    SMALL_DOUBLE_FMAS = 1 << 16, /* multiply-adds of float64 up to which t5 takes longer */
+    LIGHT_DOUBLE_FMAS = 1 << 26, /* multiply-adds of float64 up to which copies for t5 take longer, with more
+                                    than FEW_DOUBLES rows and columns (H200: 501 x 501 x 501, which has more,
+                                    takes 27.2 us, and 20.3 with copies) */
+    FEW_DOUBLES = 128,           /* rows or columns of float64 up to which the limit above does not apply */
 };
 
-/* Returns whether lines of this many elements are no multiples of 16 bytes, so that TMA needs copies. */
+/* Returns whether rows of this many elements are no multiples of 16 bytes, so that TMA needs copies. */
 static bool is_odd(const gr_matmul *self, uint64_t elements) {
     return elements % (VECTOR_BYTES / gr_dtypes[self->dtype].item_bytes) != 0;
 }
 
-/* Returns whether few columns or a short k of halves have sums in groups and parts. */
+/* Returns whether halves have few columns or a short k, whose sums matmul_small may split into parts. */
 static bool is_split_half(const gr_matmul *self) {
     const uint64_t n = self->n, k = self->k;
     if (n <= SMALL_COLUMNS && n * k <= SMALL_WEIGHTS)
@@ -49,7 +56,7 @@ static bool is_split_half(const gr_matmul *self) {
     return is_odd(self, n) || is_odd(self, k) ? n <= WIDE || n * k <= ODD_WEIGHTS : n <= WIDE && k >= LONG_K;
 }
 
-/* The operands that t3 or t5 copies. */
+/* Which operands t3 or t5 would copy, because TMA cannot read them. */
 typedef struct copies {
     bool a, b;
 } copies;
@@ -66,44 +73,46 @@ static copies find_copies(const gr_matmul *self) {
                         !gr_matmul_tma_supports_k_major(self)};
 }
 
-/* Returns how many blocks of `columns` columns a multiprocessor has one after the other. */
+/* Returns the number of waves on the reference device of blocks that each compute a tile of `columns` columns
+   from one of `parts` parts of k. */
 static uint64_t count_waves(const gr_matmul *self, uint64_t columns, uint64_t parts) {
     return gr_ceil_div(gr_ceil_div(self->m, GR_MATMUL_SMALL_ROWS) * gr_ceil_div(self->n, columns) * parts *
                            gr_matmul_stack_count(self->stack),
-                       RESIDENT);
+                       RESIDENT_BLOCKS);
 }
 
-/* Other halves are added up as t3 does: wgmma and mma.sync have the same bits on an H200. */
+/* Halves that are not split are added up in the order of k, as t3 does: wgmma and mma.sync have the same bits
+   on an H200. */
 static bool is_small_half(const gr_matmul *self) {
     if (is_split_half(self))
         return true;
     const copies of = find_copies(self);
     const uint64_t waves = count_waves(self, WIDE, 1), steps = gr_ceil_div(self->k, STEP_K);
-    return (of.a || of.b) && waves * steps <= (waves == 1 ? STEPS : STEPS_OF_WAVES);
+    return (of.a || of.b) && waves * steps <= (waves == 1 ? MAX_STEPS : MAX_STEPS_OF_WAVES);
 }
 
-/* Few columns or a short k, in TF32. */
+/* Returns whether TF32 has few columns or a short k, or the rung would copy A. */
 static bool is_small_tf32(const gr_matmul *self) {
     const uint64_t n = self->n, k = self->k;
     return (n <= NARROW && k <= SHORT_K) ||
            (is_odd(self, k) && (n <= WIDE || (n <= ODD_SINGLE_COLUMNS && n * k <= ODD_SINGLE_WEIGHTS)));
 }
 
-/* float64 with little to do, or whose copies for t5 take longer than the product. */
+/* Returns whether float64 has few multiply-adds, or its copies for t5 take longer than the product. */
 static bool is_small_double(const gr_matmul *self) {
     const uint64_t m = self->m, n = self->n, k = self->k;
     const uint64_t waves = count_waves(self, NARROW, gr_matmul_double_parts(self));
-    if (waves == 1 && (k < SHORTEST_K || m * n * k <= LEAST_DOUBLES))
+    if (waves == 1 && (k < SHORTEST_K || m * n * k <= SMALL_DOUBLE_FMAS))
         return true;
     const copies of = find_copies(self);
     const uint64_t copied = (of.a ? m * k : 0) + (of.b ? k * n : 0);
-    const bool is_light = m <= MANY_DOUBLES || n <= MANY_DOUBLES || m * n * k <= MOST_DOUBLES;
+    const bool is_light = m <= FEW_DOUBLES || n <= FEW_DOUBLES || m * n * k <= LIGHT_DOUBLE_FMAS;
     return copied > 0 && ((waves == 1 && is_light) || 2 * copied > m * k + k * n + m * n);
 }
 
-/* float32 of few rows that m10 reads by elements, except of a long k, which m10 splits between more blocks,
-   and of more columns than one wave of blocks (H200: 31 x 2 x 16383 takes 24.5 us and 17.7 by m10, 1 x 48407
-   x 29 13.4 and 6.7). */
+/* Returns whether float32 has few rows and m10 reads B by elements. False for a long k, which m10 splits
+   between more blocks, and for more columns than one wave of blocks (H200: 31 x 2 x 16383 takes 24.5 us
+   and 17.7 by m10, 1 x 48407 x 29 13.4 and 6.7). */
 static bool is_small_single(const gr_matmul *self) {
     enum { EACH = VECTOR_BYTES / sizeof(float), FEW = 4 * GR_MATMUL_FEW_ROWS };
     const uint64_t m = self->m, n = self->n, k = self->k;

@@ -44,12 +44,13 @@ typedef struct gr_multi {
     gr_multi_group groups[GR_DTYPE_COUNT];
 } gr_multi;
 
-/* Words of an element that a fingerprint counts: 2 of complex128, else 1. */
+/* Returns the number of words per element in a fingerprint: 2 of complex128, else 1. */
 uint64_t gr_multi_words(gr_dtype dtype);
 
 /* Fills in the tiles of the rows of a group, whose first row is *rows, and the group's number of tiles. */
 void gr_multi_divide(gr_multi_group *group, gr_multi_array *rows);
 
+/* Plans and runs an operation. */
 gr_status gr_multi_run(gr_device *device, const gr_multi *self, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error);
 

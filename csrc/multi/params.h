@@ -32,9 +32,9 @@ typedef struct gr_multi_array {
     uint64_t position;   /* of the first element among the elements of all arrays */
 } gr_multi_array;
 
-/* The state of an exact sum has digits as a superaccumulator, and two words instead of its count and flags:
-   how many blocks met positive infinity (and, times 2^32, negative infinity), and how many met NaN. States
-   are added word by word, as integers. */
+/* The state of an exact sum has digits like a superaccumulator, and two words instead of its count and flags:
+   how many blocks read positive infinity (and, times 2^32, negative infinity), and how many NaN. States are
+   added word by word, as integers. */
 typedef struct gr_multi_params {
     uint64_t table;
     uint64_t out; /* states, maxima or fingerprints, to which blocks add; the norm, of arrays to be scaled */
@@ -45,12 +45,12 @@ typedef struct gr_multi_params {
     uint32_t norm_bytes; /* 4 or 8: the norm is float32 or float64 */
 } gr_multi_params;
 
-/* What becomes of a state. */
+/* How a state becomes a result. */
 enum {
     GR_MULTI_ROUND,  /* the sum, rounded */
-    GR_MULTI_ROOT,   /* its square root, rounded */
+    GR_MULTI_ROOT,   /* the square root of the sum, rounded */
     GR_MULTI_STATE,  /* the state, with carries propagated */
-    GR_MULTI_FINITE, /* of maxima: whether it is finite, one byte */
+    GR_MULTI_FINITE, /* whether a maximum is finite, one byte */
 };
 
 typedef struct gr_multi_finish_params {

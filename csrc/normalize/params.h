@@ -22,12 +22,12 @@ typedef struct gr_normalize_params {
     uint64_t in;
     uint64_t out;
     uint64_t weight, bias; /* `length` contiguous elements, or 0 */
-    uint64_t residual;     /* is added to the elements and gets the sums; or 0 */
+    uint64_t residual;     /* is added to the elements, and overwritten by the sums; or 0 */
     uint64_t rows, length, inner;
     int64_t line_stride, along_stride, inner_stride; /* in elements */
     double eps;
     uint32_t lanes; /* partial results of a long row: tile t belongs to lane t % lanes */
-    uint32_t ahead; /* rows from one that a block has to one that it prefetches */
+    uint32_t ahead; /* rows between the one that a block reduces and the one that it prefetches */
 } gr_normalize_params;
 
 #endif

@@ -15,7 +15,7 @@ typedef enum gr_order_task {
 } gr_order_task;
 
 /* Lines have `length` contiguous elements and follow each other. Input 0 is the elements. Results are in C
-   order: of SELECT lines, ranks; with `ends` results, lines. */
+   order: of SELECT (lines, ranks), with `quantiles` (results, lines). */
 typedef struct gr_order_request {
     gr_order_task task;
     gr_dtype dtype; /* not complex */
@@ -26,12 +26,12 @@ typedef struct gr_order_request {
     bool ranks_per_line; /* each line has its own ranks */
     bool valid_middle;   /* the two ranks of a line are those in the middle of its elements that are not NaN;
                             no others are given, and `quantiles` has one result */
-    bool valid_quantile; /* the same of the ranks around the quantile quantiles->weight[0], by linear
-                            interpolation */
+    bool valid_quantile; /* the two ranks of a line are those around the quantile quantiles->weight[0] of its
+                            elements that are not NaN; `quantiles` has one result, by linear interpolation */
     bool nans;           /* the results of a line with a NaN are NaN */
     const gr_order_quantiles
         *quantiles; /* interpolation between the selected elements; NULL: they are the results */
-    uint64_t k;     /* elements per line of FIRSTS, whose int64 indices are written to input 1 */
+    uint64_t k;     /* elements per line of TOPK, whose int64 indices are written to input 1 */
     bool largest, sorted;
 } gr_order_request;
 
@@ -49,6 +49,7 @@ typedef struct gr_order_request {
                           .upper = {1},                                                                      \
                           .weight = {(q)}})
 
+/* Whether there are kernels for the dtype. */
 bool gr_order_takes(gr_dtype dtype);
 
 /* Plans and runs order statistics of at least one element and one result. */

@@ -96,8 +96,8 @@ typedef struct gr_order_quantiles {
     uint64_t in; /* address of `ranks` elements per line */
     uint64_t out;
     uint64_t counts; /* address of the number of valid elements of each line: if it is odd, the midpoint is
-                        the lower one, and weights follow from it and the quantile weight[0]; 0: from the
-                        ends and weights */
+                        the lower one, and weights follow from it and the quantile weight[0]; 0: they are
+                        in `weight` */
     uint64_t lines, ranks, results;
     uint32_t from, to; /* rows of dtypes.def */
     uint32_t mean;

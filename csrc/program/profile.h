@@ -43,8 +43,8 @@ typedef struct gr_profile {
 gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_launch_config *config,
                              gr_error *error);
 
-/* Opens profile->device, a simulator of its own. Its launches are recorded, also those of a program that
- * fails. */
+/* Opens profile->device, a simulator that only this profile uses. Its launches are recorded, also those of a
+ * program that fails. */
 gr_status gr_profile_open(gr_profile *profile, const char *image_folder, gr_error *error);
 void gr_profile_release(gr_profile *profile);
 

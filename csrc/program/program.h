@@ -49,14 +49,15 @@ typedef struct gr_step {
     size_t params, param_bytes;
 } gr_step;
 
-/* A relocation: where in the parameters the address of a buffer is written before the launch. */
+/* A relocation: the offset in the parameters, in bytes, at which the address of a buffer is written before
+   the launch. */
 typedef struct gr_relocation {
     size_t offset;
     uint32_t buffer;
 } gr_relocation;
 
-/* Where in the parameters a tensor map (CUtensorMap) is written before the launch. The address in `tensor` is
- * an offset from the start of the buffer. */
+/* The offset in the parameters, in bytes, at which a tensor map (CUtensorMap) is written before the launch.
+ * The address in `tensor` is an offset in bytes from the start of the buffer. */
 typedef struct gr_map {
     size_t offset;
     uint32_t buffer;
@@ -82,13 +83,15 @@ typedef struct gr_program {
 /* Appends the steps of a request to an empty program. Records a failure in the program. */
 typedef void gr_planner(const void *request, gr_device *device, gr_program *program);
 
-/* Allocates a program on the heap, as the stack of a thread may be small, and plans it while the device is
+/* Allocates a program on the heap, as a thread's stack may be small, and plans it while the device is
  * attached. The caller calls free(*out), which is NULL after an error. */
 gr_status gr_program_make(gr_device *device, gr_planner *plan, const void *request, gr_program **out,
                           gr_error *error);
 
-/* Building a program; gr_program_begin empties one that is used again. A relocation or a tensor map belongs
- * to the step that was appended last; `offset` counts bytes from the start of the parameters of that step. */
+/* These functions build a program; gr_program_begin empties one that is used again. gr_program_input and
+ * gr_program_buffer return the index of the new buffer, gr_program_step the new step. Beyond a capacity they
+ * set `full`, and what they return may still be used. A relocation or a tensor map belongs to the step that
+ * was appended last; `offset` counts bytes from the start of the parameters of that step. */
 void gr_program_begin(gr_program *program);
 uint32_t gr_program_input(gr_program *program, uint32_t number);
 uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t bytes);
@@ -97,8 +100,8 @@ gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *par
 void gr_program_clear(gr_program *program, uint32_t buffer);
 void gr_program_relocate(gr_program *program, size_t offset, uint32_t buffer);
 void gr_program_map(gr_program *program, size_t offset, uint32_t buffer, const gr_tensor *tensor);
-/* Records why there is no plan, in the error of gr_program_make. The first failure counts: a planner may go
- * on after it. */
+/* Records why there is no plan, in the error of gr_program_make. Only the first failure is recorded: a
+ * planner may go on after it. */
 void gr_program_fail(gr_program *program, gr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -116,9 +119,9 @@ typedef struct gr_workspace {
     gr_memory held[GR_MAX_BUFFERS];
 } gr_workspace;
 
-/* A workspace in memory of the caller: its size in bytes, and the addresses of the buffers in it. The zeroed
- * buffers are *zeroed bytes from the returned address on; the caller sets them to zero before the program
- * runs. */
+/* A workspace in memory of the caller, without the output. gr_workspace_bytes returns its size in bytes;
+ * gr_workspace_place writes the addresses of the buffers in it, and returns the address of the zeroed
+ * buffers, *zeroed bytes, which the caller sets to zero before the program runs. */
 size_t gr_workspace_bytes(const gr_program *program);
 gr_devptr gr_workspace_place(const gr_program *program, gr_devptr base, gr_devptr *addresses, size_t *zeroed);
 
@@ -161,7 +164,7 @@ typedef struct gr_binding {
                                    to it */
 } gr_binding;
 
-/* The number of inputs in host memory. */
+/* Returns the number of inputs in host memory. */
 size_t gr_binding_host_inputs(const gr_binding *binding);
 
 /* Chooses the stream of a call: the stream of the binding or, if an operand is in host memory, the legacy

@@ -65,7 +65,7 @@ typedef struct ptx_module_options {
     uint64_t constants, variables; /* addresses of the .const and the .global variables, see below */
 } ptx_module_options;
 
-/* Where modules with variables of their own may place them: one window per module, of this many bytes. */
+/* Addresses for the variables of module `index`: one window of PTX_MODULE_WINDOW bytes per module. */
 #define PTX_MODULE_CONSTANTS(index) ((1ull << 59) + (uint64_t)(index)*PTX_MODULE_WINDOW)
 #define PTX_MODULE_VARIABLES(index) ((1ull << 60) + (uint64_t)(index)*PTX_MODULE_WINDOW)
 #define PTX_MODULE_WINDOW (1ull << 32)
@@ -237,7 +237,7 @@ typedef struct ptx_launch_config {
     size_t observer_count;
 } ptx_launch_config;
 
-/* What the observers of counters.h and racecheck.h find in launches of a kernel, for users that pass it on as
+/* The counters (counters.h) and races (racecheck.h) of launches of a kernel, for users that write them as
    JSON. */
 typedef struct ptx_record ptx_record;
 

@@ -24,8 +24,8 @@ int py_size_argument(PyObject *value, const char *name, int64_t *out);
 /* Finds a precision by its name; None leaves *out as it is. -1 with an exception set. */
 int py_precision_argument(PyObject *name, gr_precision *out);
 
-/* The same on the fast path, also for NULL. False if the dtype does not support the precision, or if the
-   Python fallback has to raise an error. */
+/* Finds a precision by its name on the fast path; None and NULL leave *out as it is. False if the dtype does
+   not support the precision, or if there is none of this name: fall back to Python. */
 bool py_parse_precision(PyObject *name, gr_dtype dtype, gr_precision *out);
 
 /* Returns the text of a str; NULL if `value` is NULL or no str. */
@@ -56,7 +56,8 @@ bool py_parse_fields(PyObject *fields, const char *name, const char *format, cha
 /* Returns the device of a kind (the module's constants CUDA and SIM) and an index, and opens it on first use.
    -1 with an exception set. */
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out);
-/* `kind` may also be a capsule that py_profile_device made: its simulator. */
+/* Opens a device like py_open_device. `kind` may also be a capsule that py_profile_device made, which stands
+   for its simulator. */
 #define PY_PROFILE_CAPSULE "gpureduce.profile"
 int py_parse_device(py_state *state, PyObject *kind, PyObject *index, gr_device **out);
 
@@ -85,7 +86,7 @@ int py_end(const py_state *state, py_work *work, gr_status status);
 void py_append(PyObject **list, PyObject *item);
 /* Converts a list to a tuple and steals the reference to the list. Returns NULL for NULL. */
 PyObject *py_as_tuple(PyObject *list);
-/* Return `count` numbers; NULL with an exception set. Integers are `step` apart in memory. */
+/* Return `count` numbers; NULL with an exception set. Integers are `step` elements apart in memory. */
 PyObject *py_tuple_of_integers(const int64_t *values, size_t step, Py_ssize_t count);
 PyObject *py_list_of_doubles(const double *values, size_t count);
 

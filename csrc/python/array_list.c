@@ -18,7 +18,8 @@ typedef struct builder {
     unsigned char *dtypes; /* of the rows */
     uint32_t dtype_set;    /* a bit for each dtype of the rows */
     uint64_t position;     /* of the next element */
-    dl_dtype similar;      /* dtype of the last tensor that add_similar appended, and the same of ours */
+    dl_dtype similar; /* DLPack's dtype of the last tensor that add_similar appended; the next field is the
+                         core's */
     gr_dtype similar_dtype;
     torch_views views;   /* of PyTorch's tensors; found when the list has a tensor */
     PyTypeObject *asked; /* the last type of which has_views was asked, and its answer */
@@ -113,7 +114,8 @@ static bool has_views(builder *self, PyTypeObject *type) {
     return self->answer;
 }
 
-/* As add_similar, by PyTorch's C shim, which takes a quarter of the time of DLPack's functions. */
+/* Appends a tensor as add_similar does, by PyTorch's C shim, which takes a quarter of the time of DLPack's
+   functions. */
 static int add_view(builder *self, size_t i, PyObject *object, const py_borrowing *borrowing) {
     torch_view view;
     if (!torch_view_of(&self->views, object, &view) || view.device != borrowing->device)

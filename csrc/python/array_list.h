@@ -10,10 +10,10 @@ enum { PY_LIST_STREAMS = 32 };
 typedef struct py_array_list {
     size_t count;         /* arrays */
     size_t row_count;     /* arrays with elements */
-    gr_multi_array *rows; /* of these */
+    gr_multi_array *rows; /* of the `row_count` arrays, in the order of the groups */
     size_t group_count;
     gr_multi_group groups[GR_DTYPE_COUNT];
-    gr_dtype dtype;                            /* of results */
+    gr_dtype dtype;                            /* of the results */
     size_t first_other, first_order, first_ro; /* the first array that is not of real floating-point numbers,
                                                   not in C order, read-only; SIZE_MAX: none */
     gr_device_kind kind;
@@ -25,11 +25,11 @@ typedef struct py_array_list {
     gr_stream streams[PY_LIST_STREAMS]; /* the other streams */
 } py_array_list;
 
-/* How arrays are described. */
+/* How py_array_list_parse describes arrays. */
 typedef struct py_list_source {
     gr_device *view_device; /* device of arrays that are given as views, or NULL */
     gr_stream view_stream;
-    bool signs_matter; /* false: negative and conjugate bits of tensors are not looked at */
+    bool signs_matter; /* false: negative and conjugate bits of tensors are not read */
 } py_list_source;
 
 /* Describes the arrays of a tuple, of which there is at least one. 1: described; 0: Python has to convert an

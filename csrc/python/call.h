@@ -28,7 +28,7 @@ void py_call_release(py_call *self);
 /* Whether the second input fits the elements: a mask, or a vector of their dtype, of their shape. */
 bool py_call_has_fitting_second(const py_call *self);
 
-/* Infers dtype and shape of the result from operator, dtype, axes and elements. */
+/* Sets dtype and shape of the result, from operator, dtype, axes and elements. */
 void py_call_infer_result(py_call *self);
 
 /* Makes the results of a planned call states of exact sums, (results, parts, words) of int64 in C order.

@@ -1,6 +1,5 @@
-/* The part that every call on arrays shares, whatever it computes: resolves device, stream and `out`,
-   allocates the result, orders the work after and before the streams of the inputs, and runs it without the
-   GIL. */
+/* The part that all calls on arrays have in common: resolves device, stream and `out`, allocates the result,
+   orders the work after and before the streams of the inputs, and runs it without the GIL. */
 #ifndef GR_PYTHON_JOB_H
 #define GR_PYTHON_JOB_H
 
@@ -21,7 +20,7 @@ typedef struct py_job {
     bool stream_persists;         /* the stream outlives the result, as in array.h */
     PyObject *stream_owner;       /* keeps the stream alive, or NULL; borrowed */
     PyObject *out;                /* the caller's `out`, or NULL; borrowed */
-    const py_tensors *tensors;    /* the result is a tensor by these rules; NULL: an array of ours */
+    const py_tensors *tensors;    /* the result is a tensor by these rules; NULL: no tensor */
     py_conversion conversion;     /* of the inputs on the fast path: PY_NO_COPY, PY_DETACHED or PY_DEFERRED */
     PyObject *like;               /* the tensor of the elements, if tensors != NULL; borrowed */
     bool on_device;               /* the result stays on the device */
@@ -45,14 +44,14 @@ void py_job_use_tensors(py_job *self, const py_signature *signature, PyObject *l
 void py_job_accept_jax(py_job *self);
 void py_job_release(py_job *self);
 
-/* Parse `device=`, `out=` with `as_device=`, and `stream=` of the public functions on the fast path. 1:
-   parsed; 0: fall back to Python; -1 with an exception set. Call them in this order after the inputs are
-   converted; dtype, ndim and extent of the result must be set before `out=` is parsed.
-   Without `as_device=`, the result stays on the device if `on_device`. */
+/* Parse `device=`, `stream=`, and `out=` with `as_device=` and `stream=`, of the public functions on the fast
+   path. 1: parsed; 0: fall back to Python; -1 with an exception set. Call them in this order after the inputs
+   are converted; dtype, ndim and extent of the result must be set before `out=` is parsed. Without
+   `as_device=`, the result stays on the device if `on_device`. */
 int py_job_parse_device(py_job *self, PyObject *value);
 int py_job_parse_stream(py_job *self, PyObject *value);
 int py_job_parse_out_and_stream(py_job *self, const py_arguments arguments, bool on_device);
-/* All of them, for inputs that have to be in one place. */
+/* Parses all three, for inputs that must all be on one device or all on the host; else 0. */
 int py_job_parse_options(py_job *self, const py_arguments arguments);
 /* Converts two inputs, whose strides become multiples of the element size. */
 int py_job_parse_inputs(py_job *self, PyObject *const *inputs, const char *const *names,
@@ -66,18 +65,18 @@ bool py_job_is_apart(const py_job *self, const py_operand *operand);
 bool py_job_is_empty(const py_job *self);
 /* Gives the result strides of C order. False if its size in bytes overflows. */
 bool py_job_set_c_strides(py_job *self);
-/* Parses the view of device memory to which the result, described before, is written; None: none. It may have
-   another shape of as many elements. -1 with an exception set. */
+/* Parses `out`, a view of device memory for the result, whose shape and dtype are set; None: no view. The
+   view may have another shape with the same number of elements. -1 with an exception set. */
 int py_job_parse_device_out(py_job *self, PyObject *out);
 /* Parses where a call runs and puts its result: the tuple (out, device_kind, device_index, stream). -1 with
    an exception set. */
 int py_job_parse_destination(py_job *self, PyObject *destination);
 /* Whether two operands in device memory overlap. */
 bool py_operands_overlap(const py_operand *a, const py_operand *b);
-/* Whether `out` in device memory overlaps an input: the one of an index, or any. */
+/* Whether `out` in device memory overlaps the input of an index, or any input. */
 bool py_job_out_overlaps_input(const py_job *self, size_t input);
 bool py_job_out_overlaps(const py_job *self);
-/* Raises if it overlaps one, whose name is `name`. */
+/* Raises an error if `out` overlaps any input, which the message calls `name`. -1 with an exception set. */
 int py_job_check_overlap(const py_job *self, const char *name);
 /* Whether the result begins at a multiple of 16 bytes. */
 bool py_job_out_is_aligned(const py_job *self);
@@ -102,8 +101,8 @@ PyObject *py_job_run(py_job *self, py_job_work work, void *arg);
 /* Reports an object that was written to its library, if the operand is a tensor: PyTorch's autograd counts
    the writes. -1 with an exception set. */
 int py_job_mark_written(const py_job *self, const py_operand *operand, PyObject *object);
-/* Returns a new device array, made in the stream of a call that is parsed: the offsets of the groups of
-   labels on its device, then the numbers of their rows. NULL with an exception set. */
+/* Returns a new device array as gr_labels_run writes it, of labels on the device of `call`, in the stream of
+   this parsed call: the offsets of the groups, then the numbers of their rows. NULL with an exception set. */
 PyObject *py_labels_to_segments(const py_job *call, PyObject *labels, Py_ssize_t groups);
 /* Runs the work if the arguments were parsed (1), or returns NotImplemented (0) or NULL (-1). */
 PyObject *py_job_run_parsed(py_job *self, int parsed, py_job_work work, void *arg);

@@ -1,6 +1,6 @@
-/* Called when device memory runs out: asks other libraries (PyTorch, CuPy) to release their caches, and
-   chooses the class of the MemoryError. Both are functions that gpureduce/_device/low_memory.py registers
-   here. */
+/* Calls Python code when device memory runs out: to release the caches of other libraries (PyTorch, CuPy),
+   and to choose the class of the MemoryError. Both are functions that gpureduce/_device/low_memory.py
+   registers here. */
 #include "python/methods.h"
 
 static PyObject *release_caches; /* registered when the package is imported; called from any thread */

@@ -1,5 +1,5 @@
 /* Declares the functions of the extension module gpureduce._core, py_<name> for each row of methods.def, and
-   what else single files provide to other files. */
+   functions of files that have no header. */
 #ifndef GR_PYTHON_METHODS_H
 #define GR_PYTHON_METHODS_H
 
@@ -29,7 +29,7 @@ int py_default_device_init(py_state *state);
 /* Lets Python's module lzma unpack kernels where there is no liblzma. */
 void py_unpack_init(void);
 
-/* Finds the device of calls on host arrays that name none: 1, or 0 if Python code has to look which
+/* Finds the device of calls on host arrays that name none: 1, or 0 if Python code has to find out which
    devices exist; -1 with an exception set. */
 int py_find_default_device(py_state *state, int *kind, int *index);
 

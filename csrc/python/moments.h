@@ -1,4 +1,4 @@
-/* The moments of a reduction, which the host computes from the sums of powers. */
+/* The moments of a reduction, computed from the sums of powers on the host or on the device. */
 #ifndef GR_PYTHON_MOMENTS_H
 #define GR_PYTHON_MOMENTS_H
 

@@ -44,8 +44,8 @@ typedef enum py_quantiles {
 PyObject *py_fast_quantiles(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_topk. */
 typedef enum py_sort { PY_TOPK, PY_SORT, PY_ARGSORT } py_sort;
-/* `report` makes the result of values and indices; of `moments`, the moments; of
-   py_fast_softmax_denominator, the array of both. */
+/* Calls `report` with values and indices to make the result. `moments` calls it with the moments, and
+   py_fast_softmax_denominator with the array of both results. */
 PyObject *py_fast_topk(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_segments: segment_reduce, reduceat, group_reduce. */
 enum { PY_BY_OFFSETS, PY_BY_INDICES, PY_BY_LABELS };
@@ -57,8 +57,8 @@ PyObject *py_fast_normalize(const py_signature *self, const py_arguments argumen
 enum { PY_SCAN_VALID = 16 };
 PyObject *py_fast_scan(const py_signature *self, const py_arguments arguments);
 
-/* Returns the callable of a signature, with these names of parameters; takes over its `tensors`. NULL with an
-   exception set. */
+/* Returns the callable of a signature, with these names of parameters. Takes ownership of its `tensors`. NULL
+   with an exception set. */
 PyObject *py_signature_function(PyObject *module, const py_signature *of, PyObject *positional,
                                 PyObject *named);
 

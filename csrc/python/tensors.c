@@ -128,7 +128,7 @@ static int requires_grad(const py_tensors *self, PyObject *argument) {
                : 0;
 }
 
-/* Whether no mode, transform or tracer would see the operator. -1 with an exception set. */
+/* Whether no mode, transform or tracer would intercept the operator. -1 with an exception set. */
 static int is_plain_state(const py_tensors *self) {
     const torch_shim *shim = self->shim;
     int plain = 1;

@@ -1,6 +1,6 @@
 /* How a function of the fast path takes tensors of PyTorch and returns new ones, without PyTorch's
    dispatcher: only tensors of one type and only in a plain state, where no mode, transform or tracer would
-   see the operator. In any other state the call falls back to the registered operator. */
+   intercept the operator. In any other state the call falls back to the registered operator. */
 #ifndef GR_PYTHON_TENSORS_H
 #define GR_PYTHON_TENSORS_H
 
@@ -31,21 +31,21 @@ typedef struct py_tensors {
 py_tensors *py_tensors_parse(PyObject *rules);
 void py_tensors_free(py_tensors *self);
 
-/* Whether an argument is a tensor, and of no other subclass. */
+/* Whether an argument is a tensor of `type` or `subtype`, not of another subclass. */
 bool py_tensors_has_type(const py_tensors *self, PyObject *argument);
 
 typedef enum py_tensor_call {
     PY_TENSORS_ERROR = -1, /* an exception is set */
     PY_TENSORS_OPERATOR,   /* the operator has to be called */
     PY_TENSORS_PLAIN,      /* the dispatcher may be left out */
-    PY_TENSORS_RECORDED,   /* the same, but autograd records the call */
+    PY_TENSORS_RECORDED,   /* the dispatcher may be left out, but autograd records the call */
 } py_tensor_call;
 
-/* Determines how a call on `a`, one of `count` arguments of which each may be NULL, is made. */
+/* Determines how a call on `a` is made, which is one of `count` arguments; others may be NULL. */
 py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *const *arguments, size_t count);
 
 /* Returns a new tensor of a dtype in `dtypes`, in C order on the device of `like`, whose index is `index`,
- * and its address. NULL with an exception set. */
+   and writes its address. NULL with an exception set. */
 PyObject *py_tensors_new(const py_tensors *self, PyObject *like, gr_dtype dtype, size_t ndim,
                          const uint64_t *extent, int index, gr_devptr *address);
 

@@ -1,7 +1,7 @@
 /* C functions of PyTorch that are found at run time: those of its C shim
    (torch/csrc/inductor/aoti_torch/c/shim.h and torch/csrc/stable/c/shim.h), and the few without a C name that
-   it does not cover. No header of PyTorch is needed to build, and one binary serves all its versions; without
-   a function its caller has another way. */
+   it does not cover. No header of PyTorch is needed to build, and one binary serves all its versions; where a
+   function is missing, its caller falls back to Python code. */
 #ifndef GR_PYTHON_TORCH_SHIM_H
 #define GR_PYTHON_TORCH_SHIM_H
 
@@ -10,7 +10,7 @@
 typedef void *torch_tensor; /* AtenTensorHandle: the receiver owns it */
 
 typedef struct torch_shim {
-    /* Whether new tensors can be made: all of the next six, and one of the two that wrap a tensor. */
+    /* Whether new tensors can be made: the next four and one of `to_object` and `wrap` were found. */
     bool makes_tensors;
     int32_t (*empty_strided)(int64_t ndim, const int64_t *sizes, const int64_t *strides, int32_t dtype,
                              int32_t device_type, int32_t device_index, torch_tensor *out);
@@ -19,12 +19,11 @@ typedef struct torch_shim {
     int32_t device_type;                                                   /* of CUDA */
     int32_t (*to_object)(torch_tensor tensor, void *type, PyObject **out); /* PyTorch 2.14 */
     PyObject *(*wrap)(const torch_tensor tensor);                          /* THPVariable_Wrap */
-    /* Whether a dispatch key is included in, or excluded from, those of this thread; both or none are found.
-     */
+    /* Whether this thread includes, or excludes, a dispatch key; both functions or none are found. */
     bool (*is_included)(uint16_t key);
     bool (*is_excluded)(uint16_t key);
-    int32_t (*find_dtype[GR_DTYPE_COUNT])(void); /* its code of a dtype; NULL: unknown */
-    /* What torch_views_get needs; all or none of the first six are found. */
+    int32_t (*find_dtype[GR_DTYPE_COUNT])(void); /* returns the shim's code of a dtype; NULL: unknown */
+    /* Functions that describe tensors; get_numel is NULL unless the first six are found. */
     int32_t (*get_numel)(torch_tensor tensor, int64_t *out);
     int32_t (*get_dtype)(torch_tensor tensor, int32_t *out);
     int32_t (*get_layout)(torch_tensor tensor, int32_t *out);
@@ -33,7 +32,7 @@ typedef struct torch_shim {
     int32_t (*is_contiguous)(torch_tensor tensor, bool *out);
     bool (*is_negative)(const torch_tensor tensor); /* at::native::is_neg, or NULL */
     bool (*is_conjugate)(const torch_tensor tensor);
-    int32_t host_type, strided; /* its codes of the CPU and of dense tensors */
+    int32_t host_type, strided; /* the shim's codes of the CPU and of dense tensors */
 } torch_shim;
 
 /* Returns the functions, which the first call after PyTorch's import finds in its libraries. */
@@ -53,24 +52,24 @@ typedef struct torch_views {
     int32_t codes[GR_DTYPE_COUNT];
 } torch_views;
 
-/* What the shim tells of a dense tensor in C order. */
+/* The description of a dense tensor in C order. */
 typedef struct torch_view {
-    torch_tensor tensor; /* a handle, of the object; not to be deleted */
+    torch_tensor tensor; /* a handle that the object owns; not to be deleted */
     gr_devptr address;
     uint64_t count;
     gr_dtype dtype;
     int device; /* index of the CUDA device; -1: another device */
 } torch_view;
 
-/* Returns where tensors are: found once, by an object whose handle is known. */
+/* Returns where tensors are in their objects: found once, by a new tensor whose handle is known. */
 torch_views torch_views_get(void);
 
 /* Describes an object of the type or a subclass, without a call of Python. False: it is no dense tensor in C
-   order with memory, or its dtype is unknown. Gradients, conjugate and negative bits are not looked at. */
+   order with memory, or its dtype is unknown. Gradients, conjugate and negative bits are not read. */
 bool torch_view_of(const torch_views *self, PyObject *object, torch_view *out);
 
-/* Whether the elements are those in memory with another sign: a lazily negated or conjugated view. -1: the
-   shim does not tell. */
+/* Whether the elements are those in memory with another sign: a lazily negated or conjugated view. -1:
+   unknown, as the functions were not found. */
 int torch_view_has_lazy_sign(const torch_views *self, const torch_view *view);
 
 #endif

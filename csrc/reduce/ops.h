@@ -45,16 +45,16 @@ typedef enum gr_identity_kind {
 typedef enum gr_op_set { GR_SET_TREE, GR_SET_ADDITION, GR_SET_LIBRARY, GR_SET_COUNT } gr_op_set;
 
 typedef enum gr_op_trait {
-    GR_OF_PAIR = 1,          /* the operands are two vectors */
-    GR_FROM_ZERO = 2,        /* the result starts from 0, unless the caller passes an initial value */
-    GR_NONEMPTY = 4,         /* a reduction of no elements warns or raises */
-    GR_ROUNDS = 8,           /* results of finite elements may be infinite or NaN: Python looks for errors */
-    GR_HAS_EXACT = 16,       /* has kernels whose result is rounded once (csrc/exact) */
-    GR_IDEMPOTENT = 32,      /* op(x, x) == x, so that multiplicity does not matter */
-    GR_SELECTS = 64,         /* the result is the value of one of the elements */
-    GR_VARIANCE = 128,       /* var, std, nanvar or nanstd */
-    GR_ROOT = 256,           /* the result is the square root of a variance */
-    GR_SKIPS_NAN = 512,      /* a variance that skips NaNs */
+    GR_OF_PAIR = 1,     /* the operands are two vectors */
+    GR_FROM_ZERO = 2,   /* the result starts from 0, unless the caller passes an initial value */
+    GR_NONEMPTY = 4,    /* a reduction of no elements warns or raises */
+    GR_ROUNDS = 8,      /* results of finite elements may be infinite or NaN, which Python then reports */
+    GR_HAS_EXACT = 16,  /* has kernels whose result is rounded once (csrc/exact) */
+    GR_IDEMPOTENT = 32, /* op(x, x) == x, so that multiplicity does not matter */
+    GR_SELECTS = 64,    /* the result is the value of one of the elements */
+    GR_VARIANCE = 128,  /* var, std, nanvar or nanstd */
+    GR_ROOT = 256,      /* the result is the square root of a variance */
+    GR_SKIPS_NAN = 512, /* a variance that skips NaNs */
     GR_COMPUTE_BOUND = 1024, /* flat kernels need more threads than `ring` has */
     /* Several operators share a file of kernels, and several public functions an operator: its `finish` step
        selects the function. Flat kernels need compute capability 9.0; older devices run the general ones. */
@@ -88,8 +88,8 @@ static inline const char *gr_op_kernels(gr_op op) {
 }
 /* The dtype in the names of the kernels for elements of `dtype`. */
 gr_dtype gr_op_kernel_dtype(gr_op op, gr_dtype dtype);
-/* The same of the kernels of pass 2, which read States: it is the same kernel for all dtypes whose results
-   have one dtype, unless the State is an element. */
+/* The dtype in the names of the kernels of pass 2, which read States: one kernel serves all dtypes whose
+   results have one dtype, unless the State is an element. */
 gr_dtype gr_op_last_dtype(gr_op op, gr_dtype dtype);
 /* Whether `finish` gets 64 bits from the caller instead of the number of elements. */
 static inline bool gr_op_has_parameter(gr_op op) {

@@ -20,8 +20,8 @@ typedef struct gr_reduction {
     const gr_flat_shape *shape; /* a flat shape to time, instead of the best one; or NULL */
 } gr_reduction;
 
-/* Fills in what a layout says of the operator and the dtype: all but the dimensions, `origin` and
-   `has_second`. `exact`: the layout is for gr_exact_plan. Without a device (NULL) the operator counts as
+/* Sets the fields of the layout that follow from the operator and the dtype: all but the dimensions, `origin`
+   and `has_second`. `exact`: the layout is for gr_exact_plan. Without a device (NULL) the operator counts as
    having all its kernels. */
 void gr_reduction_fill_layout(gr_reduction *reduction, const gr_device *device, bool exact);
 

@@ -1,5 +1,5 @@
-/* A rung is one kernel, or one way to compute, of a ladder; a user names it as `variant=`. This is what all
-   ladders have in common: the first columns of each rungs.def, the search by name, and the check against a
+/* A rung is one kernel, or one way to compute, of a ladder; a user names it as `variant=`. This header has
+   what all ladders share: the first columns of each rungs.def, the search by name, and the check against a
    device. */
 #ifndef GR_RUNGS_RUNG_H
 #define GR_RUNGS_RUNG_H

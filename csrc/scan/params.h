@@ -45,7 +45,7 @@ enum {
     GR_PERSISTENT_TILE_BYTES = GR_PERSISTENT_THREADS * GR_PERSISTENT_VECTORS * 16,
     GR_PERSISTENT_STAGES = 5,        /* pipeline stages: tiles of a block in shared memory */
     GR_PERSISTENT_BLOCKS_PER_SM = 2, /* blocks that an SM holds at once (occupancy) */
-    GR_PERSISTENT_PAIR_STAGES = 9,   /* the same for States of 16 bytes, of which an SM holds one block */
+    GR_PERSISTENT_PAIR_STAGES = 9,   /* stages for States of 16 bytes, of which an SM holds one block */
     GR_PERSISTENT_PAIR_BLOCKS_PER_SM = 1,
     GR_PERSISTENT_CHUNK = 128, /* tiles whose sums one warp scans: a multiple of the warp size */
 };
@@ -69,7 +69,7 @@ enum {
     GR_ONE_WAVE_MAX_THREADS = 512,     /* max. per block */
     GR_ONE_WAVE_VECTORS = 3,           /* 16-byte vectors of results per thread */
     GR_ONE_WAVE_LINE_BLOCKS = 96,      /* max. per line: each lane of a warp reads three nodes */
-    GR_ONE_WAVE_PAIR_LINE_BLOCKS = 64, /* the same for States of 16 bytes */
+    GR_ONE_WAVE_PAIR_LINE_BLOCKS = 64, /* max. per line for States of 16 bytes */
     GR_ONE_WAVE_GRID = 132,            /* max. blocks of all lines: one per SM of the reference device */
 };
 

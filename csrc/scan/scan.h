@@ -19,13 +19,14 @@ typedef struct gr_scan {
     bool initial;                                    /* a row of the identity precedes the results */
 } gr_scan;
 
-/* The dtype of results: of sums and products that of sums, of extremes, which are not complex, that of the
-   elements. */
+/* Returns the dtype of the results: of sums and products the dtype of a sum (dtypes.def), of extremes the
+   dtype of the elements, which are not complex. */
 gr_dtype gr_scan_result(gr_scan_op op, gr_dtype dtype);
 
 extern const char *const gr_scan_names[GR_SCAN_OPS]; /* names of the public functions */
 
-/* Nodes of the look-back tree per column of a chain of tiles, of all levels: see grid/lookback_tree.cuh. */
+/* Returns the number of nodes of the look-back tree, of all levels, per column of a chain of tiles: see
+   grid/lookback_tree.cuh. */
 uint64_t gr_lookback_nodes(uint64_t tiles);
 
 /* Plans and runs a scan of at least one element. */

@@ -4,10 +4,10 @@
 
 #include "segments/segments.h"
 
-/* A number that an empty segment gives. */
+/* The result of an empty segment. */
 typedef enum number { ZERO, ONE, MINUS_ONE, NOT_A_NUMBER, LARGEST, SMALLEST, ONES } number;
 
-/* An operator that gives the same of no elements: most often the one that does not skip NaNs. */
+/* Returns an operator with the same result of no elements: in most cases the one that does not skip NaNs. */
 static gr_op plain_of(gr_op op) {
     switch ((int)op) {
     case GR_OP_nanmean:

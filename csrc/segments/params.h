@@ -17,8 +17,8 @@ enum {
 enum {
     GR_STREAM_WARPS = 8,                  /* per block */
     GR_STREAM_BLOCKS_PER_SM = 4,          /* blocks that an SM holds at once (occupancy) */
-    GR_STREAM_FEW_ENDS_BLOCKS_PER_SM = 3, /* the same for few ends: the dependent launch fits next to it */
-    GR_STREAM_EXACT_BLOCKS_PER_SM = 3,    /* the same of exact sums, which have larger States */
+    GR_STREAM_FEW_ENDS_BLOCKS_PER_SM = 3, /* for few ends: a block of the dependent launch fits, too */
+    GR_STREAM_EXACT_BLOCKS_PER_SM = 3,    /* for exact sums, which have larger States */
     GR_STREAM_LONG_SEGMENT = 2048,        /* mean elements per segment from which ends count as few */
     GR_STREAM_BATCH = 512,                /* max. elements that a warp reads per iteration */
     GR_STREAM_VECTORS = 4,                /* max. 16-byte loads of a lane in flight */
@@ -54,13 +54,13 @@ typedef struct gr_segment_params {
     uint64_t counts; /* address of int64, the elements of each result that are not NaN, or 0: all count */
     uint64_t rows;   /* rows that offsets count: of a line or of the permutation */
     uint64_t lines, length, inner, segments;
-    int64_t line_stride, along_stride, inner_stride; /* in elements */
-    uint64_t chains, chain_tiles, chain_nodes, chain_pieces, stripes;
+    int64_t line_stride, along_stride, inner_stride;                  /* in elements */
+    uint64_t chains, chain_tiles, chain_nodes, chain_pieces, stripes; /* as in gr_scan_params */
     uint64_t node_words; /* 8-byte words of all nodes and the ticket */
     uint32_t from, to;   /* rows of dtypes.def */
     uint32_t flags;
-    uint32_t pieces; /* per tile */
-    uint32_t width, each, columns_shift, groups_shift;
+    uint32_t pieces;                                   /* per tile */
+    uint32_t width, each, columns_shift, groups_shift; /* as in gr_scan_params */
     uint32_t result_bytes;
     uint8_t empty_result[16]; /* the result of an empty segment */
 } gr_segment_params;
@@ -87,12 +87,12 @@ typedef struct gr_stream_params {
     uint64_t slots; /* address of one slot per block, zero before and after; 0 if a line has one range */
     uint64_t lost;  /* of exact sums: see gr_lost_sums_params */
     uint64_t rows, segments;
-    int64_t line_stride; /* in elements */
-    uint64_t ranges, line_ranges;
+    int64_t line_stride;                   /* in elements */
+    uint64_t ranges, line_ranges;          /* of all lines; per line */
     double inverse_ranges, ends_per_range; /* 1 / line_ranges; mean ends per range */
     uint64_t mask, flip, bias;
     uint32_t kind, item; /* item: bytes per element */
-    uint32_t to, flags;
+    uint32_t to, flags;  /* to: a row of dtypes.def */
     uint32_t weight;
     uint32_t result_bytes;
     uint32_t blocks,

@@ -402,7 +402,8 @@ def _median(a: Any, axis: Any, out: Any, keepdims: Any, options: Options, leave_
     output.as_array = not shape and rules.keeps_dims(keepdims)
     output.wait_for_inputs()
     if 0 in shape:
-        return _of_none(output, not leave_out)
+        as_mean = not leave_out or operand.dtype.kind in "biu"  # and not as `nanmean`
+        return _of_none(output, not leave_out, as_mean and any(shape[axis] == 0 for axis in axes))
     lines = RowView(operand, axes, output)
     if leave_out and lines.has_nans:
         on_device = lines.middles_of_valid(output) if output.on_device else None
@@ -430,11 +431,11 @@ def _alone(elements: np.ndarray) -> np.ndarray:
     return elements + elements.dtype.type(0)
 
 
-def _of_none(output: OutputSpec, divides: bool = False) -> Any:
-    """Return the results for an empty array."""
-    if 0 not in output.shape:
+def _of_none(output: OutputSpec, divides: bool = False, warns: bool = False) -> Any:
+    """Return the results for an empty array; `warns` is for a warning even if there are no results."""
+    if warns or 0 not in output.shape:
         warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=caller_stacklevel())
-        if divides and not output.on_device:
+        if divides and 0 not in output.shape and not output.on_device:
             floating.signal("divide", False, True, np.geterr())
     return output.store(np.full(output.shape, np.nan, output.dtype))
 

@@ -78,7 +78,7 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
     return stored
 
 
-def _extreme(plain, report, a, options, axis, out, keepdims, initial, where) -> Any:
+def _extreme(name, plain, report, a, options, axis, out, keepdims, initial, where) -> Any:
     """Reduce by the smallest or largest number; `report` is called for slices without numbers."""
     operand = as_operand(a, options.device)
     if operand.dtype.kind in "biu":
@@ -88,9 +88,9 @@ def _extreme(plain, report, a, options, axis, out, keepdims, initial, where) -> 
     call.operand = operand.cast(loop)
     start = None
     if initial is None or initial is NO_VALUE:
-        rules.require_elements(f"nan{plain}", call.count, operand.shape)
+        rules.require_elements(name, call.count, operand.shape)
         if call.mask is not None:
-            raise ValueError(f"nan{plain}: the reduction has no identity, so where= needs initial=")
+            raise ValueError(f"{name}: the reduction has no identity, so where= needs initial=")
     else:
         start = rules.initial_value(initial, loop)
     result = call.run(f"nan{plain}", loop, start=start, casting="unsafe")
@@ -291,7 +291,7 @@ def nanmin(
     np.float64(1.0)
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("min", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
+    return _extreme("nanmin", "min", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
 
 
 @fast_path_op("nanmax", report=_warn_of_all_nan)
@@ -331,7 +331,7 @@ def nanmax(
     np.float64(3.0)
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("max", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
+    return _extreme("nanmax", "max", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
 
 
 @fast_path_op("nanmin", report=floating.ignore_nonfinite)
@@ -370,7 +370,7 @@ def fmin(
     array([ 1., nan])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("min", floating.ignore_nonfinite, a, options, axis, out, keepdims, initial, where)
+    return _extreme("fmin", "min", floating.ignore_nonfinite, a, options, axis, out, keepdims, initial, where)
 
 
 @fast_path_op("nanmax", report=floating.ignore_nonfinite)
@@ -409,7 +409,7 @@ def fmax(
     array([ 3., nan])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("max", floating.ignore_nonfinite, a, options, axis, out, keepdims, initial, where)
+    return _extreme("fmax", "max", floating.ignore_nonfinite, a, options, axis, out, keepdims, initial, where)
 
 
 @fast_path_op("nanargmin", report=_reject_all_nan)

@@ -128,7 +128,10 @@ def _in_dtype(op: str, operand: Operand, dtype: Any, output: OutputSpec) -> Oper
     if requested.kind in "biu" or not requested.isnative:
         raise TypeError(f"dtype: expected floating or complex numbers in native byte order, got {requested}")
     output.set_dtype(requested, casting)
-    return operand if dtypes.core_dtype(op, operand.dtype) == requested else output.cast(operand, requested)
+    elements = dtypes.variance_elements(operand.dtype, requested)
+    if operand.dtype == elements or dtypes.core_dtype(op, operand.dtype) == requested:
+        return operand
+    return output.cast(operand, elements)
 
 
 def _report_nonfinite(

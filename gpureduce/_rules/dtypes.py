@@ -132,6 +132,16 @@ def core_dtype(op: str, dtype: np.dtype) -> np.dtype:
     return _RESULTS.get(op, {}).get(dtype_name(dtype), dtype)
 
 
+def variance_elements(elements: np.dtype, requested: np.dtype) -> np.dtype:
+    """Return the dtype of elements whose variance has a requested dtype.
+
+    Complex elements stay complex for a real dtype, as their variance is real.
+    """
+    if elements.kind != "c" or requested.kind == "c":
+        return requested
+    return np.dtype(np.complex64 if requested.itemsize <= 4 else np.complex128)
+
+
 def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike | None, out: np.dtype | None) -> np.dtype:
     """Return the dtype in which NumPy accumulates, which is also the dtype of the result.
 

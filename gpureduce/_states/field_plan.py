@@ -35,7 +35,8 @@ def plan_fields(op: str, operand: Operand, dtype: DTypeLike | None) -> FieldPlan
     if op in ("var", "std"):
         element_dtype = _FLOAT64 if dtype is None and operand.dtype.kind in "biu" else operand.dtype
         if dtype is not None:
-            element_dtype = dtypes.loop_dtype("sum", element_dtype, dtype, None)
+            requested = dtypes.loop_dtype("sum", element_dtype, dtype, None)
+            element_dtype = dtypes.variance_elements(element_dtype, requested)
         if element_dtype.kind in "biu":
             raise TypeError(f"dtype: {op} needs a floating-point dtype, got {element_dtype}")
         return FieldPlan(element_dtype, exact_states.real(element_dtype), element_dtype, SQUARES)

@@ -18,6 +18,7 @@ from gpureduce._device.devices import Device, device_name, resolve
 from gpureduce._reduce import functions
 from gpureduce._reduce.multi_device import MultiDeviceHandler, multi_device_names, register_multi_device
 from gpureduce._rules import arguments as rules
+from gpureduce._rules.dtypes import dtype_of
 from gpureduce._states import build, threads
 from gpureduce._states.call import PartLocation
 from gpureduce._states.operators import POSITION_OPS, find
@@ -407,6 +408,8 @@ def _reduce(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     axis, b, dtype = (arguments.get(key) for key in ("axis", "b", "dtype"))
     state = build_sharded_state(arguments["a"], op, axis, b, dtype, keepdims, 0, None, device, None)
     result = state.result(arguments["ddof"]) if "ddof" in arguments else state.result()
+    if op in ("var", "std") and dtype is not None:  # a state's variance is real, also in a complex dtype
+        result = result.astype(dtype_of(dtype).newbyteorder("="), copy=False)
     if not arguments.get("as_device"):
         return result
     return to_device(result, first_device(arguments["a"], device))

@@ -48,7 +48,8 @@ def histogram(
     bins : int or torch.Tensor
         Number of bins of equal width, or their edges, ascending, in the dtype of `a`.
     range : sequence of two floats, optional
-        Lower and upper limit of bins of equal width. Default: the smallest and the largest element.
+        Lower and upper limit of bins of equal width. Default: the smallest and the largest element;
+        0 and 1 if there are no elements.
     weights : torch.Tensor, optional
         Weights of the elements, of their shape and on their device.
     density : bool
@@ -108,9 +109,9 @@ def _elements_and_edges(a: Any, bins: Any, range: Any) -> tuple[torch.Tensor, to
     count = rules.integer(bins, "bins")
     if count < 1:
         raise ValueError(f"bins: expected 1 or more, got {count}")
+    if range is None and elements.shape[0] == 0:
+        range = (0.0, 1.0)  # as in NumPy and PyTorch
     if range is None:
-        if elements.shape[0] == 0:
-            raise ValueError("a: without elements, range is needed")
         low, high = operators.min(elements), operators.max(elements)
     else:
         if len(range) != 2:

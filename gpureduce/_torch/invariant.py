@@ -91,12 +91,20 @@ def _addmm(c: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *, beta: Any = 1, 
     return product + (c if beta == 1 else c * beta)
 
 
+def _line(function: Callable, a: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
+    a = a.float() if half_to_float else a
+    if a.dtype in _FLOATS or a.numel():
+        return of_line(function, a, dim)
+    axes_of(dim, a.ndim)
+    return torch.empty_like(a)  # as PyTorch, of any dtype
+
+
 def _softmax(a: torch.Tensor, dim: int, half_to_float: bool):
-    return of_line(operators.softmax, a.float() if half_to_float else a, dim)
+    return _line(operators.softmax, a, dim, half_to_float)
 
 
 def _log_softmax(a: torch.Tensor, dim: int, half_to_float: bool):
-    return of_line(operators.log_softmax, a.float() if half_to_float else a, dim)
+    return _line(operators.log_softmax, a, dim, half_to_float)
 
 
 def _softmax_backward(grad: torch.Tensor, y: torch.Tensor, dim: int, dtype: torch.dtype):

@@ -559,7 +559,7 @@ def deterministic(devices: Sequence[str] = ("cuda",)) -> Iterator[None]:
                 return operator(*args, **kwargs)
             try:
                 result = function(*args, **kwargs)
-            except TypeError:  # a dtype
+            except (TypeError, ValueError, IndexError):  # PyTorch supports it, or raises an error of its own
                 return operator(*args, **kwargs)
             return args[0].copy_(result) if in_place else result
 

@@ -64,6 +64,17 @@ def test_arrays_in_parts_are_taken_or_named(device):
     assert sorted({*taken, "dot"}) == TAKERS  # which takes two of them
 
 
+def test_a_variance_in_a_complex_dtype():
+    rows = np.array([[1.0, 5.0], [2.0, -3.0], [4.0, 0.5]])
+    parts = gpureduce.Sharded([gpureduce.to_device(rows[:1], "sim"), gpureduce.to_device(rows[1:], "sim")])
+    for name in ("var", "std"):
+        for axis in (None, 0):
+            found = getattr(gpureduce, name)(parts, axis=axis, dtype=np.complex64)
+            wanted = getattr(np, name)(rows, axis=axis, dtype=np.complex64)
+            assert found.dtype == np.complex64
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
 def test_the_error_lists_the_functions():
     parts = gpureduce.Sharded([gpureduce.to_device(row, "sim") for row in ROWS[:2]])
     assert gpureduce.dot(parts, parts) == (ROWS[:2] ** 2).sum()

@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
     CHECK(symlink(argv[1], path) == 0); /* no failure is for good */
     CHECK(find(folder, "cub_sum_f32") == GR_OK && strcmp(call.call.name, "cub_sum_f32") == 0);
     call.n = 4;
-    CHECK(gr_library_ask(&call, &error) == GR_OK && call.temp_bytes == 4000);
+    CHECK(gr_library_query_temp_bytes(&call, &error) == GR_OK && call.temp_bytes == 4000);
     call.temp = 1;
     call.in = 2;
     call.out = 3;

@@ -1,5 +1,6 @@
 """PyTorch's scatter functions by gpureduce: results, exactness, gradients, torch.compile, the context."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -390,6 +391,26 @@ def test_pytorchs_calls_in_the_context(place):
         assert torch.zeros(2).index_add_(0, index, large).tolist() == [0, 0]
         with ops.deterministic():  # which are those of GPUs alone
             assert torch.zeros(2).index_add_(0, index, large).tolist() == [0, 0]
+
+
+def test_errors_in_the_context_are_pytorchs(place):
+    a, src = torch.zeros(3, device=place), torch.ones(2, device=place)
+    index = torch.tensor([0, 2], device=place)
+    for call in (
+        lambda: a.index_add(1, index, src),
+        lambda: a.index_add(0, index, src[:1]),
+        lambda: a.index_add_(0, index[None], src),
+        lambda: a.scatter_add(0, index[None], src),
+        lambda: a.scatter_add(0, index, src.double()),
+        lambda: a.scatter_reduce(0, index, src, "middle"),
+    ):
+        found = []
+        for context in (contextlib.nullcontext(), ops.deterministic(("cpu", "cuda"))):
+            with context, pytest.raises((RuntimeError, IndexError)) as caught:
+                call()
+            found.append((caught.type, str(caught.value)))
+        assert found[0] == found[1]
+    assert a.tolist() == [0, 0, 0]
 
 
 @pytest.mark.gpu

@@ -261,6 +261,17 @@ def test_routed_operators_and_their_gradients(name, place):
         torch.testing.assert_close(of_ours, of_theirs, rtol=1e-4, atol=1e-4)
 
 
+def test_empty_tensors_of_any_dtype_have_softmax(place):
+    with ops.batch_invariant():
+        for dtype in (torch.int32, torch.complex64, torch.float32):
+            a = torch.empty((0, 3), dtype=dtype, device=place)
+            for function in (torch.softmax, torch.log_softmax):
+                result = function(a, 1)
+                assert result.shape == (0, 3) and result.dtype == dtype
+                with pytest.raises(IndexError):
+                    function(a, 2)
+
+
 def test_routes_end(place):
     """Ours are called in the with statement alone, also after an error, and nested."""
     a = draw(3, 50, place=place, dtype=torch.float32)

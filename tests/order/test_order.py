@@ -355,6 +355,8 @@ def test_no_elements(there, device):
     assert gpureduce.quantile(np.ones((3, 2)), [], axis=0, device=device).shape == (0, 2)
     with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
         assert gpureduce.median(np.ones(0, int), device=device).dtype == np.float64
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):  # as NumPy, without a result, too
+        assert gpureduce.median(np.ones((0, 0)), axis=0, device=device).shape == (0,)
 
 
 def test_many_quantiles(device, monkeypatch):

@@ -216,6 +216,25 @@ def test_one_warning_of_slices_of_nans(device):
         assert len(seen) == 1
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("elements", [np.complex64, np.complex128])
+def test_complex_variances_in_a_real_dtype_keep_the_imaginary_parts(elements, dtype, device):
+    a = np.array([1 + 1j, 2, 4 - 3j, 0.25j], elements)
+    expected = np.var(a)
+    bound = 3 * max(float(np.finfo(dtype).eps), float(np.finfo(elements).eps))
+    for given in (a, gpureduce.to_device(a, device)):
+        for got in (
+            gpureduce.var(given, dtype=dtype, device=device),
+            gpureduce.nanvar(given, dtype=dtype, device=device),
+            gpureduce.var(given, dtype=dtype, exact=True, device=device),
+            gpureduce.std(given, dtype=dtype, device=device) ** 2,
+        ):
+            assert got.dtype == dtype
+            assert float(got) == pytest.approx(expected, rel=bound)
+    state = gpureduce.partial(a, "var", dtype=dtype, device=device)
+    assert float(state.result()) == pytest.approx(expected, rel=2e-7)
+
+
 def test_states_take_fractions_of_a_degree(device):
     a = [1.0, 2.5, 4.0, 9.0]
     state = gpureduce.partial(a, "var", device=device)

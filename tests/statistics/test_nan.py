@@ -207,6 +207,14 @@ def test_integers_go_to_the_plain_operator(op, dtype, device):
         assert oracle.mismatch_of_equal(got, wanted) is None
 
 
+@pytest.mark.parametrize("name", EXTREMES)
+def test_errors_name_the_function(name, device):
+    with pytest.raises(ValueError, match=f"^{name}: zero-size array"):
+        getattr(gpureduce, name)(np.empty((0, 2)), axis=0, device=device)
+    with pytest.raises(ValueError, match=f"^{name}: .* where= needs initial="):
+        getattr(gpureduce, name)([1.0, 2.0], where=[True, False], device=device)
+
+
 def test_out_dtype_and_what_is_refused(device):
     array = np.array([[1, np.nan, 2.5], [np.nan, 4, 0.25]], np.float32)
     out = np.zeros(2)

@@ -1,5 +1,5 @@
-/* What the files of the CUDA backend share: the state of a device, how each call makes its context current,
- * memory, kernels and streams. */
+/* Declarations that the files of the CUDA backend share: the state of a device, how each call makes its
+ * context current, memory, kernels and streams. */
 #ifndef GR_DEVICE_CUDA_CONTEXT_H
 #define GR_DEVICE_CUDA_CONTEXT_H
 

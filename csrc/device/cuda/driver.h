@@ -92,7 +92,7 @@ typedef struct gr_cu_launch_attribute {
     int id;
     char padding[8 - sizeof(int)];
     union {
-        char room[64];
+        char reserved[64];
         unsigned cluster[3];
         int pdl;
     } value;
@@ -124,14 +124,15 @@ typedef struct gr_cuda_driver {
  * environment variable GPUREDUCE_LIBCUDA names. After an error the next call tries again. */
 gr_status gr_cuda_driver_get(const gr_cuda_driver **out, gr_error *error);
 
-/* Locks or unlocks the driver's record around fork(), so that the child inherits it unlocked and complete. */
+/* Locks or unlocks the state of gr_cuda_driver_get around fork(), so that the child inherits it unlocked and
+   complete. */
 void gr_cuda_driver_lock_for_fork(bool taken);
 
 /* GR_ERR_DEVICE in a child that was forked after the driver was initialised: CUDA does not work there. */
 gr_status gr_cuda_check_process(gr_error *error);
 
-/* Converts a result of the driver to a status. The message is "<description>: NAME: text". Out of memory is
- * GR_ERR_MEMORY, all else GR_ERR_DEVICE. */
+/* Converts a result of the driver to a status. The message is "<description>: NAME: text", where `doing` is
+ * the format of the description. Out of memory is GR_ERR_MEMORY, all else GR_ERR_DEVICE. */
 gr_status gr_cuda_check(const gr_cuda_driver *driver, gr_cu_result result, gr_error *error, const char *doing,
                         ...) __attribute__((format(printf, 4, 5)));
 

@@ -147,7 +147,7 @@ static gr_status resident_blocks(cuda_backend *self, const gr_launch *launch, ui
                                                             (int)launch->block[0], launch->shared_bytes);
         if (result != GR_CU_SUCCESS)
             return gr_cuda_check(self->driver, result, error, "asking for the occupancy of %s", kernel->name);
-        occupancy = occupancy > 0 ? occupancy : 1; /* the launch fails, and says why */
+        occupancy = occupancy > 0 ? occupancy : 1; /* the launch then fails with the reason */
         atomic_store(&kernel->occupancy, (uint32_t)occupancy);
     }
     if (*blocks / multiprocessors >= (uint32_t)occupancy)

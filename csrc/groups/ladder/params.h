@@ -22,13 +22,13 @@ typedef struct gr_group_rung_params {
     uint64_t out;    /* address of float32 [groups], zero before; g1 and g3 on write each element */
     uint64_t count;
     uint64_t groups;
-    uint64_t to_values; /* addresses of the elements and labels that a kernel of g1 or g4 puts in order */
+    uint64_t to_values; /* addresses to which a kernel of g1 or g4 writes the elements and labels in order */
     uint64_t to_labels;
     uint64_t numbers; /* address of uint32: of g1 [warp][digit], how many elements, then where they start; of
                          g4 [2][part], where a part starts, then where its next element goes */
     uint64_t top;     /* address of a uint32, zero before: the bits of the largest finite absolute value */
     uint64_t totals;  /* address of int64 [groups], zero before: the sums as integers */
-    uint32_t warps;   /* of g1: among which the elements are divided */
+    uint32_t warps;   /* of g1: number of warps among which the elements are divided */
     uint32_t shift;   /* of g1: the first bit of the digit; of g4: log2 of the groups of a part */
     uint32_t parts;   /* of g4 */
     uint32_t blocks_per_part;

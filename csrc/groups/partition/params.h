@@ -7,26 +7,26 @@
 
 enum {
     GR_PARTITION_THREADS = 512,            /* per block of group_partition */
-    GR_PARTITION_MAX_ROWS_PER_THREAD = 16, /* that group_partition has in flight; or half as many */
-    GR_PARTITION_EARLY_BLOCKS = 2 * 132,   /* that begin while the kernel before ends: two per SM */
-    GR_PARTITION_TABLE = 256,              /* words of 16 bits in a row of the table of a tile */
-    GR_PARTITION_MAX = 254,                /* partitions: the table also has the end of the last */
+    GR_PARTITION_MAX_ROWS_PER_THREAD = 16, /* rows that group_partition has in flight; or half as many */
+    GR_PARTITION_EARLY_BLOCKS = 2 * 132,   /* blocks that begin while the kernel before ends: two per SM */
+    GR_PARTITION_TABLE = 256,              /* 16-bit words per tile in the table */
+    GR_PARTITION_MAX = 254,                /* max. partitions: the table also has the end of the last */
     GR_PARTITION_MAX_SHIFT = 14,           /* log2 of groups per partition */
-    GR_PARTITION_ROWS_PER_THREAD = 4,      /* that group_accumulate has in flight */
+    GR_PARTITION_ROWS_PER_THREAD = 4,      /* rows that group_accumulate has in flight */
     GR_PARTITION_DOUBLE_PLANES = 16,       /* per result of float64, at least: digits around the windows */
 };
 
-/* Words of 32 bits that all blocks share, zero before and after a call. */
+/* Indices of 32-bit words that all blocks share, zero before and after a call. */
 enum {
     GR_PARTITION_ROWS = 0,      /* [partition]: the number of its rows */
-    GR_PARTITION_TICKETS = 256, /* [partition]: of the blocks that share it */
+    GR_PARTITION_TICKETS = 256, /* [partition]: counts the blocks that share it and are done */
     GR_PARTITION_USED = 512, /* [partition][3]: planes that these blocks have added to, as in GR_GROUP_USED */
-    GR_PARTITION_TICKET = 1280, /* of all blocks of group_accumulate */
+    GR_PARTITION_TICKET = 1280, /* counts the blocks of group_accumulate that are done */
     GR_PARTITION_STATE_BYTES = 1284 * 4,
 };
 
 typedef struct gr_partition_params {
-    gr_group_params sums; /* one line of one column, contiguous, with contiguous labels */
+    gr_group_params sums; /* one line of one column; elements and labels are contiguous */
     uint64_t values; /* address of the elements: of each tile those of partition 0, then of partition 1 ... */
     uint64_t locals; /* address of uint16, of each element: its group within the partition */
     uint64_t table;  /* address of uint16 [tile][GR_PARTITION_TABLE]: where partitions begin in the tile */
@@ -35,7 +35,7 @@ typedef struct gr_partition_params {
     uint32_t partitions;
     uint32_t shift; /* log2 of groups per partition */
     uint32_t
-        max_rows; /* per block of group_accumulate: of partitions with more, several blocks take a part */
+        max_rows; /* per block of group_accumulate: of a partition with more, several blocks take a part */
     uint32_t tile_rows;
     uint32_t planes; /* per result */
 } gr_partition_params;

@@ -60,7 +60,8 @@ static uint32_t rows_per_thread(const gr_groups *self, const gr_group_kind *of) 
     return few ? GR_PARTITION_MAX_ROWS_PER_THREAD / 2 : GR_PARTITION_MAX_ROWS_PER_THREAD;
 }
 
-/* Whether the workspace is as small as gr_groups_take says: planes, flags, counts, and the rows in order. */
+/* Whether the workspace (planes, flags, counts, and the rows in order) is within the limit of gr_groups_take.
+ */
 static bool is_in_proportion(const gr_groups *self, const gr_group_kind *of, uint32_t planes) {
     const double rows = (double)self->length, groups = (double)self->groups;
     const double per_group = planes * 8.0 + (gr_op_is_mean(self->op) ? 12 : 4);

@@ -6,8 +6,9 @@
 #include "groups/kind.h"
 #include "groups/partition/params.h"
 
-/* Sets everything but the sums' parameters that both plans have, which are in params->sums. Returns false if
-   there are no such kernels for the request, or if another plan takes less time. */
+/* Sets the parameters of the partitions, all but params->sums, which the caller sets for either plan. Returns
+   false if there are no such kernels for the request, if their workspace is not in proportion, or if another
+   plan takes less time. */
 bool gr_partition_set(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
                       gr_partition_params *params);
 
@@ -30,7 +31,8 @@ uint64_t gr_partition_blocks(const gr_partition_params *params);
 /* Gives the last step the addresses of the buffers. */
 void gr_partition_relocate(gr_program *program, const gr_partition_buffers *at);
 
-/* Appends the two steps that write the results. `at` are the buffers of the sums. */
+/* Appends the two steps, one that partitions the rows and one that writes the results. `at`: the buffers of
+   params->sums. */
 void gr_partition_plan(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
                        const gr_group_buffers *at, const gr_partition_params *params, gr_program *program);
 

@@ -6,7 +6,7 @@
 
 enum { GR_GROUP_QUANTILE_THREADS = 256 };
 
-/* Labels in the order of the sorted elements. */
+/* Gathers labels in the order of the sorted elements. */
 typedef struct gr_gather_labels_params {
     uint64_t labels;  /* address of int32 or int64 */
     uint64_t indices; /* address of int64: of each sorted element, its index */
@@ -15,7 +15,7 @@ typedef struct gr_gather_labels_params {
     uint32_t label_bytes;
 } gr_gather_labels_params;
 
-/* Quantiles of groups of sorted elements. */
+/* Picks the quantile of each group from sorted elements. */
 typedef struct gr_group_quantile_params {
     uint64_t sorted;   /* address of the elements in ascending order, NaNs last */
     uint64_t segments; /* address of int64: offsets of the groups, one more than groups, then the positions in

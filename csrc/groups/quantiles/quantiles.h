@@ -1,4 +1,5 @@
-/* Quantiles of groups, of elements that are sorted, and whose positions are in the order of their groups. */
+/* Quantiles of groups from sorted elements, in two launches: gathers labels in the order of the sorted
+   elements, and picks the quantile of each group. */
 #ifndef GR_GROUPS_QUANTILES_QUANTILES_H
 #define GR_GROUPS_QUANTILES_QUANTILES_H
 

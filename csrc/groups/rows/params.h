@@ -10,36 +10,36 @@ enum {
     GR_SORTED_SORT_THREADS = 512, /* per block of the kernel that sorts partitions */
     GR_SORTED_ROUND_TILES = 1024, /* tiles of which a block of that kernel has prefix sums at once */
     GR_SORTED_SUM_THREADS = 256,  /* per block of the kernel that adds rows */
-    GR_SORTED_BATCH = 4,          /* rows that a thread of it loads at once, while it adds others */
+    GR_SORTED_BATCH = 4,          /* rows that a thread of that kernel loads at once while it adds others */
     GR_SORTED_STAGED = 8192,      /* rows of a part that are put in order in shared memory, at most */
     GR_SORTED_MAX_PARTITIONS = 4096,
     GR_SORTED_MAX_LOCALS = 8192,    /* groups per partition */
     GR_SORTED_MIN_PART_ROWS = 8192, /* rows of a partition that blocks share, per block */
-    GR_SORTED_MAX_PIECE = 1024,     /* rows that a team adds up in registers */
-    GR_SORTED_MAX_TEAMS = 4096,     /* that add to a slot, about, if their pieces are not larger than that */
+    GR_SORTED_MAX_PIECE = 1024,     /* rows that a team (threads of a warp) adds up in registers */
+    GR_SORTED_MAX_TEAMS = 4096,     /* teams that add to a slot, about, unless their pieces would be larger */
     GR_SORTED_MAX_ROWS_SHIFT = 31,
-    GR_SORTED_MARGIN = 10,         /* exponents above those of the sample */
+    GR_SORTED_MARGIN = 10,         /* exponents of headroom above those of the sample */
     GR_SORTED_MIN_HEADROOM = 11,   /* log2 of rows that a thread adds up, and one bit */
     GR_SORTED_SHORT = 0xffffffffu, /* the slot of a run that is a whole group */
 };
 
-/* Words of the kernels' choices. */
+/* Indices of 32-bit words at `choice`, which one kernel writes and later ones read. */
 enum {
     GR_SORTED_EXPONENT = 0, /* the greatest exponent of a sample of elements */
     GR_SORTED_ROWS = 1,     /* rows that have a group */
     GR_SORTED_CHOICE_BYTES = 256,
 };
 
-/* Flags of a slot, next to those of superaccumulators. The upper half of their word counts the rows of pieces
-   whose elements are all -0. */
+/* Flags of a slot, in addition to those of superaccumulators. The upper half of their word counts the rows of
+   pieces whose elements are all -0. */
 enum { GR_SORTED_HAS_STATE = 32 };
 
 #define GR_SORTED_LAST_RUN 0x80000000u
 
-/* Neighbouring sorted rows of one group. */
+/* A run: neighbouring sorted rows of one group. The teams that share a group add to its slot. */
 typedef struct gr_sorted_run {
     uint32_t begin, end;
-    uint32_t group; /* and GR_SORTED_LAST_RUN, if the next run is of another part of a partition */
+    uint32_t group; /* plus GR_SORTED_LAST_RUN, if the next run is of another part of a partition */
     uint32_t slot;  /* of the group, if other threads add other rows of it; else GR_SORTED_SHORT */
 } gr_sorted_run;
 
@@ -63,7 +63,7 @@ typedef struct gr_sorted_rows_params {
     uint32_t
         part_rows;  /* rows per block that sorts a part of a partition, at least, where there are several */
     uint32_t chunk; /* sorted rows per team */
-    uint32_t slot_rows; /* at least as many rows have a slot: a group of more than `longest` */
+    uint32_t slot_rows; /* min. rows of a group with a slot: it has more than `longest` */
     uint32_t longest;   /* rows of a group that one team adds up */
     uint32_t slots;
     uint32_t width_shift;         /* log2 of threads per team */

@@ -1,4 +1,5 @@
-/* Planner of group sums of sorted rows: rows by partitions of labels, by label, then their sums. */
+/* Planner of group sums of sorted rows: launches kernels that order the rows by partitions of labels, sort
+   each partition by label, and add up the rows. */
 #include "groups/rows/plan.h"
 
 #include <stddef.h>
@@ -11,16 +12,16 @@ enum {
     CHUNK = 64, /* sorted rows per team; twice as many if there are enough teams */
     TILE = 1 << GR_SORTED_TILE_SHIFT,
     SORT_STATIC_BYTES = 8 << 10, /* static shared memory of the kernel that sorts partitions, at most */
-    FEW_LOCALS = 256,            /* groups per partition of which few rows make several parts, */
-    MANY_PARTITIONS = 512,       /* if that does not take more partitions */
-    MIN_PARTITIONS = 128,        /* as many blocks sort, if there are as many groups */
-    MAX_ROW_PARTITIONS = 1024,   /* more only if there are more groups */
-    MAX_GROUP_ROWS = 256,        /* rows of a group that one team adds up, if there are enough teams */
+    FEW_LOCALS = 256,      /* groups per partition that are aimed at, as its parts may then have few rows, */
+    MANY_PARTITIONS = 512, /* with up to this number of partitions */
+    MIN_PARTITIONS = 128,  /* min. partitions, unless there are fewer groups */
+    MAX_ROW_PARTITIONS = 1024, /* max. partitions on account of the number of rows */
+    MAX_GROUP_ROWS = 256,      /* rows of a group that one team adds up, if there are enough teams */
     ENOUGH_TEAMS = 4096,
     MAX_WORKSPACE = 16 << 20,
 };
 
-/* Kernels of a dtype. */
+/* Properties of the kernels for a dtype. */
 typedef struct kind {
     const char *name;
     uint32_t components, item_bytes, result_bytes; /* per component */
@@ -45,7 +46,7 @@ static kind kind_of(gr_dtype dtype) {
                   dtype == GR_DTYPE_i32 ? 4 : 2, false};
 }
 
-/* The numbers of everything in a program. */
+/* Numbers of columns, slots and so on, and the parameters without addresses. */
 typedef struct sizes {
     uint64_t columns, slots, chunks;
     uint64_t partitions, tiles, vector;
@@ -178,9 +179,9 @@ bool gr_sorted_rows_fit(const gr_groups *self) {
     return find_sizes(self, &of, &all);
 }
 
-/* Estimates from times on an H100, in microseconds: of additions to planes, each of which waits for the
-   others to its address; and of sorting and adding. */
-bool gr_sorted_rows_win(const gr_groups *self) {
+/* Compares estimates in microseconds, fitted to times on an H100: of additions to planes, each of which waits
+   for the others to its address; and of sorting and adding. */
+bool gr_sorted_rows_are_faster(const gr_groups *self) {
     const kind of = kind_of(self->dtype);
     const double columns = (double)self->lines * (double)self->inner * of.components,
                  rows = (double)self->length, groups = (double)self->groups;

@@ -10,10 +10,10 @@
    proportion. */
 bool gr_sorted_rows_fit(const gr_groups *self);
 
-/* Whether they are faster than additions to planes. */
-bool gr_sorted_rows_win(const gr_groups *self);
+/* Whether these kernels are estimated to be faster than additions to planes. */
+bool gr_sorted_rows_are_faster(const gr_groups *self);
 
-/* Appends their steps. `rows`: the parameters of all kernels of group sums. */
+/* Appends the steps of the plan. `rows`: the parameters of the elements and labels. */
 void gr_sorted_rows_plan(const gr_groups *self, const gr_group_params *rows, const gr_device_caps *caps,
                          gr_program *program);
 

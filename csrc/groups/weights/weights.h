@@ -14,8 +14,9 @@ typedef struct gr_products {
     int64_t weight_strides[3], in_strides[3]; /* bytes, multiples of the element size */
 } gr_products;
 
+/* Returns the dtype of the products. */
 gr_dtype gr_products_dtype(const gr_products *self);
-/* 2 if each row of products is followed by one of rounding errors, else 1. */
+/* Returns 2 if each row of products is followed by a row of their rounding errors, else 1. */
 uint64_t gr_products_parts(const gr_products *self);
 
 gr_status gr_products_run(gr_device *device, const gr_products *self, const gr_binding *binding,

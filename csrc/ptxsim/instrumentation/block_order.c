@@ -12,12 +12,12 @@ typedef struct cluster_clock {
     uint32_t fenced;  /* accesses up to this clock precede what the cluster releases */
     uint32_t changes; /* number of joins that raised `known` */
     uint32_t ended;   /* blocks */
-    uint32_t *known;  /* one clock per cluster: what it has acquired; NULL: nothing */
+    uint32_t *known;  /* the acquired clocks, one per cluster; NULL: nothing acquired */
     uint64_t address; /* that it acquired from last, at `version` */
     uint32_t version;
 } cluster_clock;
 
-/* What has been released at an address. */
+/* The clocks that were released at an address. */
 typedef struct sync_address {
     uint64_t address; /* 0: an empty slot */
     uint32_t *released;

@@ -11,7 +11,7 @@
 
 enum { PAGE_BYTES = 4096 };
 
-/* What an instruction does to the order of blocks. */
+/* How an instruction orders blocks. */
 enum { TRAIT_FENCE = 1, TRAIT_RELEASE = 2 };
 
 /* An access of a thread; clock 0: none. */

@@ -44,7 +44,8 @@ typedef struct ptx_race_cluster {
     uint32_t issuer[PTX_ASYNC_AGENTS]; /* the thread that issued the agent's last copy */
 } ptx_race_cluster;
 
-/* What one store instruction has written in the block: a single word of shared memory, or several. */
+/* The words of shared memory that one store instruction has written in the block: a single one, or several.
+ */
 typedef struct ptx_store_site {
     uint64_t address;
     uint32_t clock; /* of the first write; below begin_clock if the block has not executed the store */
@@ -101,7 +102,8 @@ void ptx_hb_begin(ptx_race_state *c, const ptx_block *block);
 /* Whether the access of `thread` at `clock` happens before the next access of a lane of this block. */
 bool ptx_happens_before(const ptx_race_state *c, unsigned warp, unsigned lane, unsigned thread,
                         uint32_t clock);
-/* The same for another lane of the same warp, considering only barriers of the warp and of the block. */
+/* Whether the access of lane `other` of the same warp happens before, considering only barriers of the warp
+   and of the block. */
 static inline bool ptx_lane_happens_before(const ptx_race_state *c, unsigned warp, unsigned lane,
                                            unsigned other, uint32_t clock) {
     return clock < c->warp_clock[warp] ||

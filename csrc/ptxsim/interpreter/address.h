@@ -22,7 +22,8 @@ typedef struct ptx_lane_pointers {
 ptx_status ptx_locate(ptx_warp *warp, const ptx_instr *in, unsigned lane, unsigned space, uint64_t address,
                       uint64_t size, unsigned alignment, uint8_t **host);
 
-/* The same for all lanes of the mask of a memory instruction, `size` bytes per lane. */
+/* Stores the host pointers of all lanes of the mask of a memory instruction, `size` bytes per lane; reports
+   faults as ptx_locate does. */
 ptx_status ptx_locate_lanes(ptx_warp *warp, const ptx_instr *in, uint32_t mask, unsigned size,
                             ptx_lane_pointers *at);
 

@@ -17,7 +17,7 @@ PTX_CLONES_FMA static void add_row(const f64 *a, f64 (*b)[COLUMNS], unsigned k, 
             sums[n] = fma(a[j], b[j][n], sums[n]);
 }
 
-/* The same with the NaN payloads of an H200. */
+/* Accumulates like add_row, with the NaN payloads of an H200. */
 static void add_row_with_nan(const f64 *a, f64 (*b)[COLUMNS], unsigned k, f64 *sums) {
     for (unsigned j = 0; j < k; j++)
         for (unsigned n = 0; n < COLUMNS; n++)

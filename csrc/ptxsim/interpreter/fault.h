@@ -8,7 +8,8 @@
 ptx_status ptx_fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status status, const char *format,
                      ...) __attribute__((format(printf, 5, 6)));
 
-/* The same for an access of `size` bytes outside all allocations; the message names the nearest one. */
+/* Records and returns PTX_ERR_ADDRESS for an access of `size` bytes outside all allocations; the message
+   names the nearest one. */
 ptx_status ptx_fault_address(ptx_warp *warp, const ptx_instr *in, int lane, uint64_t address, uint64_t size);
 
 #endif

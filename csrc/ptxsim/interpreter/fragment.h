@@ -14,7 +14,8 @@ enum {
     PTX_FRAGMENT_LINES = 32      /* maximal number of rows or columns */
 };
 
-/* `lane` and `element` have, for each bit of an index, what it adds to the place of an element. */
+/* `lane` and `element`: for each bit of a lane's or an element's index, the rows and columns (a place) that
+   it adds. */
 typedef struct ptx_fragment {
     ptx_fragment_operand operand;
     unsigned rows, columns, bytes; /* bytes per element */
@@ -38,8 +39,8 @@ static inline unsigned ptx_fragment_packed(const ptx_fragment *fragment) {
     return fragment->bytes < 4 ? 4 / fragment->bytes : 1;
 }
 
-/* Registers per lane. Fragments of A and B of f16 always have 8, so that some hold elements that others hold,
-   too. */
+/* Registers per lane. Fragments of A and B of f16 always have 8, so that some hold the same elements as
+   others. */
 unsigned ptx_fragment_registers(const ptx_fragment *fragment, bool f16);
 
 unsigned ptx_fragment_lane_place(const ptx_fragment *fragment, unsigned lane);

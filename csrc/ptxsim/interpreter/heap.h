@@ -22,12 +22,12 @@ struct ptx_heap {
     uint64_t address, bytes;
     ptx_heap_block *blocks; /* in use, by address */
     size_t count, capacity;
-    ptx_heap_launch *launches; /* in the order in which kernels asked for buffers */
+    ptx_heap_launch *launches; /* in the order in which kernels allocated their buffers */
     size_t launch_count, launch_capacity;
     uint64_t launch_number;
 };
 
-/* Both need the lock. Returns the address of memory, 0 if no gap is large enough. */
+/* Both functions require the lock. Returns the address of `bytes` of memory, 0 if no gap is large enough. */
 uint64_t ptx_heap_take(ptx_heap *heap, uint64_t bytes);
 /* Returns false if no block begins at the address. */
 bool ptx_heap_give_back(ptx_heap *heap, uint64_t address);

@@ -4,14 +4,14 @@
 
 #include "interpreter/state.h"
 
-/* An instruction that may be polling passes a digest of the lanes' addresses, and one of what it read there.
-   The warp yields after a whole round without news: if this place is as it was, and no other place has
-   changed since the warp last polled this one. A warp may poll any number of places by turns, up to the
-   capacity of a table of 1024 places. */
+/* An instruction that may be polling passes a digest of the lanes' addresses, and one of the values that it
+   read there. Returns PTX_OK, or PTX_YIELD or PTX_NO_PROGRESS if these values, and those at all other
+   addresses that the warp polls, are the same as when it last polled these addresses. A warp may poll up to
+   1024 sets of addresses in turn, the capacity of a table. */
 ptx_status ptx_poll_check(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t addresses,
                           uint64_t seen);
 void ptx_poll_reset(ptx_warp *warp);
-/* A digest of a warp's state without memory: what its next steps depend on. */
+/* Returns a digest of a warp's state without memory, on which its next instructions depend. */
 uint64_t ptx_poll_digest(const ptx_warp *warp);
 /* Whether splitting a warp that polls can help: not if it was split in this state before and no warp has read
    anything new since. */

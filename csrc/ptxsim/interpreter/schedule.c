@@ -232,7 +232,8 @@ static ptx_status run_cluster(ptx_worker *worker, ptx_cluster *cluster, sweep_st
     return ready ? PTX_OK : ptx_deadlock(cluster);
 }
 
-/* The same, but skips the sweeps that a cluster ran ahead before it got its ticket. */
+/* Runs one sweep as run_cluster does, but skips the sweeps that a cluster ran ahead before it got its ticket.
+ */
 static ptx_status sweep_cluster(ptx_worker *worker, ptx_cluster *cluster, sweep_state *sweep) {
     if (!cluster->has_ticket || !cluster->sweeps_ahead) {
         ptx_status status = run_cluster(worker, cluster, sweep);

@@ -37,10 +37,10 @@ typedef struct ptx_stack_entry {
     bool blocked; /* its instruction needs lanes that have diverged */
 } ptx_stack_entry;
 
-/* What a polling instruction read last from the addresses of its lanes. */
+/* The last values that a polling instruction read from the addresses of its lanes. */
 typedef struct ptx_poll {
     uint64_t place; /* digest of the instruction, the lanes and the addresses; 0: an empty entry */
-    uint64_t seen;  /* digest of what was read */
+    uint64_t seen;  /* digest of the values that were read */
     uint32_t round; /* poll_round of the warp at that time */
 } ptx_poll;
 

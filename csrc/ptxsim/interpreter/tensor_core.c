@@ -12,7 +12,7 @@ enum {
     FRACTION_BITS = 10, /* fraction bits of a significand, for all types */
     FRACTION_BITS_C = 23,
     KEPT_BITS = 25,         /* bits kept below the largest exponent */
-    KEPT_BITS_8BIT = 13,    /* the same for 8-bit types */
+    KEPT_BITS_8BIT = 13,    /* bits kept below it for 8-bit types */
     MIN_EXPONENT = -133,    /* minimal exponent for the common bit position */
     EXPONENT_ZERO = -10000, /* pseudo-exponents of special values */
     EXPONENT_INFINITY = 20000,

@@ -172,7 +172,7 @@ ptx_type ptx_type_named(const char *name, size_t length) {
     return PTX_TYPE_NONE;
 }
 
-/* Parts of opcodes that are no types; 0 and false: nothing is said by this part. */
+/* Parts of opcodes that are no types; 0 and false: the part does not set this attribute. */
 static const struct {
     const char *name;
     uint8_t space, vector, rank, combine, compare, rounding, shape;

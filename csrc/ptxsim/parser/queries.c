@@ -1,4 +1,4 @@
-/* What users of the library may ask about modules and kernels. */
+/* Queries of modules and kernels by users of the library. */
 #include <string.h>
 
 #include "ir.h"

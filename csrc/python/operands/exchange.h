@@ -1,6 +1,6 @@
 /* Conversion of tensors by DLPack 1.3's C exchange API: a type's table of C functions describes a tensor
-   without a Python call (PyTorch has it). Without such a table, or if the tensor needs more than its memory
-   to be understood, the caller uses `__dlpack__` from Python. */
+   without a Python call (PyTorch has it). Without such a table, or if the memory alone does not determine the
+   elements, the caller uses `__dlpack__` from Python. */
 #ifndef GR_PYTHON_OPERANDS_EXCHANGE_H
 #define GR_PYTHON_OPERANDS_EXCHANGE_H
 
@@ -13,10 +13,10 @@ typedef struct py_tensor {
     uintptr_t stream; /* the producer's current stream (CUstream); 0: legacy default stream */
 } py_tensor;
 
-/* 1: converted; the tensor is on a CUDA device. 0: no table, a tensor that is more than its memory (a
-   gradient, a conjugate view), or the producer rejected it: `__dlpack__` has to be called from Python, which
-   raises the reason. -1: an attribute raised an exception, which is set. `detached`: the caller has checked
-   the type, and autograd does not record the call, so that the tensor may require a gradient. */
+/* 1: converted; the tensor is on a CUDA device. 0: no table, a tensor that its memory alone does not
+   determine (a gradient, a conjugate view), or the producer rejected it: `__dlpack__` has to be called from
+   Python, which raises the reason. -1: an attribute raised an exception, which is set. `detached`: the caller
+   has checked the type, and autograd does not record the call, so that the tensor may require a gradient. */
 int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_tensor *out);
 
 /* Converts an array of JAX on a CUDA device by its `__dlpack__`, as its type has no table of C functions. The
@@ -29,7 +29,7 @@ int py_tensor_from_jax(py_state *state, PyObject *object, py_tensor *out);
    `is_complex`, conjugated view. -1 with an exception set. */
 int py_tensor_has_lazy_sign(const py_state *state, PyObject *object, bool is_complex);
 
-/* What tensors that are borrowed one after the other have in common; all zero at first. */
+/* A cache of py_tensor_borrow for tensors that are borrowed one after the other; all zero at first. */
 typedef struct py_borrowing {
     PyTypeObject *type; /* of the last tensor; NULL: none */
     const dl_exchange_api *table;
@@ -39,11 +39,12 @@ typedef struct py_borrowing {
 } py_borrowing;
 
 /* Describes a tensor on a CUDA device without a reference to it: `out` is valid while the object lives and is
-   not changed, and its stream is borrowing->stream. Gradients, conjugate and negative bits are not looked at.
-   Returns and raises as py_tensor_from_object; 0 also if the table cannot describe tensors in this way. */
+   not changed, and its stream is borrowing->stream. Gradients, conjugate and negative bits are not read.
+   Returns and raises as py_tensor_from_object does; 0 also if the table cannot describe tensors in this way.
+ */
 int py_tensor_borrow(py_state *state, PyObject *object, py_borrowing *borrowing, dl_tensor *out);
-/* The same for a tensor of the type and on the device of the one before it, else 0: describes many tensors
-   faster. */
+/* Describes a tensor as py_tensor_borrow does, but faster. Returns 0 unless its type and device are those of
+   the last borrowed tensor. */
 int py_tensor_borrow_similar(PyObject *object, const py_borrowing *borrowing, dl_tensor *out);
 
 #endif

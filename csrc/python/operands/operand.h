@@ -40,7 +40,7 @@ static inline void py_operand_init(py_operand *self) {
 
 typedef enum py_conversion {
     PY_NO_COPY,  /* aligned NumPy arrays in native byte order, device arrays, tensors; others return 0 */
-    PY_DETACHED, /* the same for types that the caller has checked, and a call that autograd does not record:
+    PY_DETACHED, /* PY_NO_COPY for types that the caller has checked, in a call that autograd does not record:
                     a tensor may require a gradient */
     PY_DEFERRED, /* PY_NO_COPY, and arrays of JAX: the caller is a job that py_job_run runs, which releases
                     them when its work is done */
@@ -49,21 +49,21 @@ typedef enum py_conversion {
 } py_conversion;
 
 /* Converts an array, or a view (pointer, shape, strides, dtype name), which is checked no further than this
-   process's memory safety needs. 1: converted; 0: PY_NO_COPY is not enough; -1 with an exception set that
-   calls the argument `name`. Always call py_operand_release afterwards. */
+   process's memory safety needs. 1: converted; 0: the object needs a conversion beyond PY_NO_COPY; -1 with an
+   exception set that calls the argument `name`. Always call py_operand_release afterwards. */
 int py_operand_from_object(py_state *state, PyObject *object, py_conversion conversion, gr_scope scope,
                            const char *name, py_operand *out);
 void py_operand_release(py_operand *self);
 
 /* Describes a device array or a tensor without a reference to it, so that nothing need be released, and
-   without a look at its gradient, conjugate and negative bits. 1: described; 0: py_operand_from_object may
+   without reading its gradient, conjugate and negative bits. 1: described; 0: py_operand_from_object may
    convert it; -1 with an exception set. */
 int py_operand_borrow(py_state *state, PyObject *object, py_borrowing *borrowing, py_operand *out);
 
 /* Returns the number of elements or, if the axes marked in `reduced` are reduced, of results. NULL marks
    no axis. */
 uint64_t py_operand_count(const py_operand *self, const bool *reduced);
-/* Fills in a layout's shape, strides, element size and origin. */
+/* Fills in shape, strides, element size and origin of a layout. */
 void py_operand_fill_layout(const py_operand *self, gr_layout *layout);
 static inline bool py_operand_same_shape(const py_operand *self, const py_operand *other) {
     return self->ndim == other->ndim &&

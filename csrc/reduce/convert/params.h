@@ -41,10 +41,10 @@ typedef struct gr_convert_params {
 
 enum {
     GR_TRANSPOSE_EDGE = 64, /* elements along both edges of a tile that is transposed element by element */
-    GR_TRANSPOSE_WIDE_EDGE = 32,   /* the same for elements of 16 bytes */
+    GR_TRANSPOSE_WIDE_EDGE = 32,   /* elements along these edges, for elements of 16 bytes */
     GR_TRANSPOSE_BYTES_DOWN = 128, /* a tile of vectors of 1-byte elements: elements along the rows of `in` */
-    GR_TRANSPOSE_BYTES_ACROSS = 64, /* and along the rows of `out` */
-    GR_TRANSPOSE_PAIRS_DOWN = 64,   /* the same for 2-byte elements */
+    GR_TRANSPOSE_BYTES_ACROSS = 64, /* elements along the rows of `out` */
+    GR_TRANSPOSE_PAIRS_DOWN = 64,   /* a tile of vectors of 2-byte elements: along the rows of `in` */
     GR_TRANSPOSE_PAIRS_ACROSS = 128,
     GR_TRANSPOSE_VECTOR_THREADS = 128, /* per block that transposes vectors */
     GR_TRANSPOSE_OUTER_DIMS = GR_CONVERT_DIMS - 2,

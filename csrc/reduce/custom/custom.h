@@ -13,6 +13,7 @@ _Static_assert((int)GR_MAX_INPUTS <= (int)GR_MAX_PROGRAM_INPUTS,
 /* The kernels <name>_axis, <name>_last and so on of one module, loaded on a device that outlives it. */
 typedef struct gr_custom gr_custom;
 
+/* Loads the module from PTX text. The caller frees *out by gr_custom_free. */
 gr_status gr_custom_load(gr_device *device, const char *name, const char *ptx, size_t ptx_bytes,
                          gr_custom **out, gr_error *error);
 void gr_custom_free(gr_custom *custom); /* NULL is allowed */
@@ -35,7 +36,7 @@ typedef struct gr_custom_request {
     gr_general_plan plan;
 } gr_custom_request;
 
-/* Gives the names of the kernels that the plan launches, such as "axis". Returns their number. */
+/* Writes the names of the kernels that the plan launches, such as "axis", and returns their number. */
 size_t gr_custom_kernels(const gr_custom_request *request, const char *names[GR_GENERAL_PASSES]);
 
 /* An array's elements have the same index in `binding` as the array has in the operands. */
@@ -61,7 +62,7 @@ typedef struct gr_custom_rung {
 
 gr_status gr_custom_rung_run(const gr_custom_rung *rung, const gr_binding *binding,
                              const gr_interrupt *interrupt, gr_error *error);
-/* As gr_program_time_copies. */
+/* Times the rung as gr_program_time_copies does. */
 gr_status gr_custom_rung_time(const gr_custom_rung *rung, const void *data, const gr_timing *timing,
                               double *first_pass, double *all_passes, gr_error *error);
 

@@ -14,7 +14,7 @@ enum {
     GR_FLAT_MAX_BLOCKS = 256, /* one slot each; the last-block reduction is shortest if the first block has a
                                  thread for each slot */
     GR_FLAT_SLOT_BYTES = 64,  /* a State of up to 32 bytes, 4 bytes of data in each word of 8 */
-    GR_FLAT_LARGE_SLOT_BYTES = 96, /* the same of kernels that include grid/large_states.cuh */
+    GR_FLAT_LARGE_SLOT_BYTES = 96, /* a State of up to 48 bytes (grid/large_states.cuh) */
     GR_FLAT_INITIAL_BYTES = 16,    /* capacity for an element of any dtype */
 };
 

@@ -8,8 +8,8 @@
 enum {
     BLOCKS_PER_SM = 4,         /* blocks that an SM holds at 64 registers per thread */
     MAX_TILE_REGION = 512,     /* max. bytes of a region of `tiles` */
-    MAX_NARROW_TILE = 256,     /* the same for 2-byte elements, which threads load one by one */
-    MAX_BYTES_TILE = 64,       /* the same for 1-byte elements */
+    MAX_NARROW_TILE = 256,     /* max. bytes of a region of 2-byte elements, which threads load one by one */
+    MAX_BYTES_TILE = 64,       /* max. bytes of a region of 1-byte elements */
     TILE_ELEMENTS = 16,        /* min. elements per thread of `tiles`, */
     TILE_LANES = 16,           /* max. threads per result, */
     MIN_TILE_THREADS = 128,    /* where the order counts, and of a block together */
@@ -37,7 +37,7 @@ enum {
     MIN_SPREAD_ROWS = 12,    /* rows from which `spread` pays although threads could reduce whole results */
     FEW_SCATTERED = 1 << 18, /* elements up to which pass 2 does not pay for a scattered output */
     THREAD_ELEMENTS = 16,    /* elements per thread of a part of `axis` */
-    FEW_ELEMENTS = 8,        /* the same for up to FEW_RESULTS results */
+    FEW_ELEMENTS = 8,        /* elements per thread for up to FEW_RESULTS results */
     FEW_RESULTS = 8,
     MIN_PARTS = 4, /* min. parts for which pass 2 pays */
     TINY_ROW = 8,  /* bytes: a contiguous row of results up to which the next dimension is the faster one */

@@ -10,7 +10,7 @@ enum {
     GR_RESULTS_PER_THREAD = 4, /* results that a thread of `whole` reduces at once */
     GR_MAX_DIMS = 5,           /* kept or reduced dimensions after contiguous neighbours are merged */
     GR_STATE_BYTES = 32,       /* capacity for a State */
-    GR_LARGE_STATE_BYTES = 48, /* the same of kernels that include grid/large_states.cuh */
+    GR_LARGE_STATE_BYTES = 48, /* capacity in kernels that include grid/large_states.cuh */
     GR_INITIAL_BYTES = 16,     /* capacity for an element of any dtype */
     GR_MAX_SEGMENT = 1 << 30,  /* elements: a thread counts them in 32 bits */
     GR_VECTOR_BYTES = 16,      /* bytes of the widest load of a thread */

@@ -114,7 +114,7 @@ static bool store(const dims_list *list, gr_dims *dims) {
     return true;
 }
 
-/* The same for the output. */
+/* Stores the dimensions of the output, merged in the same way. Returns false if they are too many. */
 static bool store_output(const dims_list *list, gr_output_layout *output) {
     dims_list outs = {.count = list->count};
     gr_dims dims;

@@ -8,6 +8,7 @@
 #include "reduce/ops.h"
 #include "rungs/rung.h"
 
+/* Values of the columns of rungs.def, which explains them. */
 typedef enum gr_blocks { GR_BLOCKS_POW2, GR_BLOCKS_WARPS, GR_BLOCKS_NONE } gr_blocks;
 typedef enum gr_grid_rule {
     GR_GRID_PER_BLOCK,
@@ -26,7 +27,7 @@ typedef struct gr_variant {
     gr_op_set ops;
     gr_blocks blocks;
     gr_grid_rule grid;
-    uint32_t span;
+    uint32_t span;    /* elements per thread and iteration; 16: one 16-byte load */
     uint32_t align;   /* the address of the first element must be a multiple of this many bytes */
     uint32_t cluster; /* max. blocks per cluster */
     gr_shared_rule shared;
@@ -39,7 +40,7 @@ extern const gr_ladder gr_reduction_ladder;
 /* Whether the variant has kernels for the operator on elements of this dtype. */
 bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype);
 bool gr_variant_takes_block(const gr_variant *variant, int64_t block);
-/* 0 if the block size cannot be chosen. */
+/* Returns the default block size; 0 if the block size cannot be chosen. */
 static inline int64_t gr_variant_default_block(const gr_variant *variant) {
     return variant->blocks == GR_BLOCKS_NONE ? 0 : GR_DEFAULT_BLOCK;
 }
@@ -48,8 +49,7 @@ static inline bool gr_variant_takes_grid(const gr_variant *variant) {
     return variant->grid != GR_GRID_PER_BLOCK && variant->grid != GR_GRID_NONE;
 }
 
-/* A reduction of n contiguous elements. The first is aligned to 256 bytes, unless `origin` says otherwise.
- */
+/* A reduction of n contiguous elements, the first of which is aligned to variant->align bytes. */
 typedef struct gr_request {
     const gr_variant *variant;
     gr_op op;

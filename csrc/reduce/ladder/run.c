@@ -1,5 +1,5 @@
-/* Runs and times rungs of the reduction ladder: checks the plan against the device, and asks CUB for the
-   workspace of its function. */
+/* Runs and times rungs of the reduction ladder: checks the plan against the device, and queries the workspace
+   of CUB's function. */
 #include <stddef.h>
 
 #include "executor/executor.h"
@@ -29,7 +29,7 @@ static void complete_library(gr_device *device, gr_program *program) {
     gr_cub_call *call = (gr_cub_call *)(program->params + step->params);
     program->status = gr_library_find(device->kernels.folder, step->kernel.entry, call, program->error);
     if (program->status == GR_OK)
-        program->status = gr_library_ask(call, program->error);
+        program->status = gr_library_query_temp_bytes(call, program->error);
     /* With a null workspace the library only reports the size again. */
     const size_t bytes = call->temp_bytes > 0 ? call->temp_bytes : 1;
     const uint32_t temp = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);

@@ -10,7 +10,7 @@ typedef struct gr_moments {
     gr_moments_params params;
 } gr_moments;
 
-/* Bytes from an array of the output to the next one, for so many results. */
+/* Returns the bytes from an array of the output to the next one, for this number of results. */
 uint64_t gr_moments_pitch(uint64_t results);
 
 /* Plans and runs the computation for at least one result. */
