@@ -54,7 +54,8 @@ bool gr_groups_take(const gr_groups *self) {
     const gr_group_kind of = gr_group_kind_of(self->op, self->dtype);
     const double elements = (double)self->lines * (double)self->length * (double)self->inner,
                  results = (double)self->lines * (double)self->groups * (double)self->inner;
-    return results * of.components * (of.planes * 8 + 4) <= 12 * elements + 160 * results + MAX_WORKSPACE;
+    return results * of.components * (of.planes * 8 + 4) <= 12 * elements + 160 * results + MAX_WORKSPACE ||
+           gr_partition_takes(self, &of);
 }
 
 static uint64_t window_bytes(const gr_groups *self, const gr_group_kind *of, uint32_t windows) {
@@ -109,7 +110,7 @@ static gr_group_params params_of(const gr_groups *self, const gr_group_kind *of)
 }
 
 static gr_group_buffers alloc_buffers(const gr_groups *self, const gr_group_kind *of,
-                                      const gr_group_params *params, gr_program *program) {
+                                      const gr_group_params *params, uint32_t planes, gr_program *program) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
     const size_t results = (size_t)params->results;
     const size_t bytes = self->states ? gr_groups_state_words(self->dtype) * sizeof(int64_t)
@@ -118,9 +119,9 @@ static gr_group_buffers alloc_buffers(const gr_groups *self, const gr_group_kind
     gr_group_buffers at = {.has_slabs = windows, .has_counts = mean && !windows};
     at.in = gr_program_input(program, 0);
     at.labels = gr_program_input(program, 1);
-    at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT, results * bytes);
+    at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)results_of(self, of) * bytes);
     at.header = gr_program_buffer(program, GR_BUFFER_ZEROED, GR_GROUP_HEADER_BYTES);
-    at.planes = gr_program_buffer(program, GR_BUFFER_ZEROED, results * of->planes * 8);
+    at.planes = gr_program_buffer(program, GR_BUFFER_ZEROED, results * planes * 8);
     at.flags = gr_program_buffer(program, GR_BUFFER_ZEROED, results * 4);
     if (at.has_counts)
         at.counts = gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)self->groups * 8);
@@ -196,7 +197,8 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         params.windows = 0;
         windows = false;
     }
-    gr_group_buffers at = alloc_buffers(self, &of, &params, program);
+    gr_group_buffers at =
+        alloc_buffers(self, &of, &params, partitioned ? partition.planes : of.planes, program);
     const uint64_t multiprocessors = gr_reference_device.multiprocessors;
     const uint64_t tile = (uint64_t)(GR_GROUP_THREADS >> params.columns_shift) * GR_GROUP_ROWS_PER_THREAD;
     const uint64_t tiles = gr_max(self->lines * gr_ceil_div(self->length, tile), 1);

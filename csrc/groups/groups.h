@@ -10,8 +10,9 @@
 /* Whether an operator has kernels for any dtype. */
 bool gr_groups_have(gr_op op);
 
-/* Whether there are kernels for the request, and their workspace is in proportion: at most 12 bytes per
-   element, 160 bytes per result and 16 MiB. The workspace of extremes always is. */
+/* Whether the operator has such kernels for the dtype and the number of rows, and the workspace is in
+   proportion: at most 12 bytes per element, 160 bytes per result and 16 MiB, on a device with as much shared
+   memory as the reference device. Extremes always are. */
 bool gr_groups_take(const gr_groups *self);
 
 /* Returns the number of words of a state of the sum of one component (real, imaginary) of elements of a

@@ -42,13 +42,19 @@ bool gr_group_repeats(const gr_groups *self) {
     return self->length > 1 && self->along_stride == 0 && gr_dtypes[self->dtype].kind == GR_KIND_BITS;
 }
 
-gr_step *gr_group_launch(gr_program *program, const void *params, size_t bytes, const gr_group_buffers *at,
-                         const gr_device_caps *caps, uint64_t blocks) {
+gr_step *gr_group_step(gr_program *program, const void *params, size_t bytes, const gr_device_caps *caps,
+                       uint64_t blocks) {
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
     step->grid[0] = (uint32_t)blocks;
     step->block[0] = GR_GROUP_THREADS;
     step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = "group_reduce";
+    return step;
+}
+
+gr_step *gr_group_launch(gr_program *program, const void *params, size_t bytes, const gr_group_buffers *at,
+                         const gr_device_caps *caps, uint64_t blocks) {
+    gr_step *step = gr_group_step(program, params, bytes, caps, blocks);
 #define RELOCATE(field) gr_program_relocate(program, offsetof(gr_group_params, field), at->field)
     RELOCATE(in);
     RELOCATE(labels);

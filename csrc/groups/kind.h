@@ -36,6 +36,10 @@ bool gr_group_repeats(const gr_groups *self);
 uint64_t gr_group_window_bytes(const gr_groups *self, const gr_group_kind *of, uint64_t groups,
                                uint32_t windows);
 
+/* Appends the launch of a kernel, without addresses. */
+gr_step *gr_group_step(gr_program *program, const void *params, size_t bytes, const gr_device_caps *caps,
+                       uint64_t blocks);
+
 /* Appends the launch of a kernel whose parameters begin with a gr_group_params. The caller sets the kernel's
    file and entry. */
 gr_step *gr_group_launch(gr_program *program, const void *params, size_t bytes, const gr_group_buffers *at,

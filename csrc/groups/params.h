@@ -40,6 +40,7 @@ enum {
     /* GR_EXACT_NAN, GR_EXACT_INFINITY, GR_EXACT_MINUS_INFINITY */
     GR_GROUP_MINUS_ZERO = 8, /* an element was -0 */
     GR_GROUP_OPEN_SIGN = 16, /* the sum is 0 and has a -0 among its elements: it is -0 if all are */
+    GR_GROUP_FAR = 32,       /* an element has digits for which the partition has no planes */
 };
 
 enum {

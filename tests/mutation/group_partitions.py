@@ -5,6 +5,7 @@ from mutants import INCLUDE, Mutant
 PARTITION = "cuda_kernels/groups/auto/group_partition.cu"
 ACCUMULATE = "cuda_kernels/groups/auto/group_accumulate.cu"
 SEGMENTS = INCLUDE + "groups/segments.cuh"
+FAR_GROUPS = INCLUDE + "groups/far_groups.cuh"
 PLAN = "csrc/groups/partition/plan.c"
 
 
@@ -13,6 +14,7 @@ def partitions(words):
 
 
 ANY, SHARED, INTEGERS = partitions("any_data"), partitions("share"), partitions("integers")
+FAR = partitions("far_from")
 
 MUTANTS = (
     # Tiles
@@ -150,24 +152,24 @@ MUTANTS = (
         "an element outside the windows leaves no trace",
         ACCUMULATE,
         "OutsideAdder",
-        "atomicOr(&outside[group / 32], 1u << group % 32);",
+        "outside.set(group);",
         "",
         ANY,
     ),
     Mutant(
         "groups 32 apart share a trace of elements outside",
         ACCUMULATE,
-        "OutsideAdder",
-        "&outside[group / 32]",
-        "&outside[0]",
+        "GroupBits",
+        "&words[group / 32], 1u",
+        "&words[0], 1u",
         partitions("outside_windows or next_to_windows"),
     ),
     Mutant(
         "two windows are one",
         INCLUDE + "groups/table.cuh",
         "WindowTable",
-        "choice.windows == 1 && ",
-        "",
+        "choice.windows == 1 && uint32_t(upper)",
+        "uint32_t(upper)",
         partitions("two_windows"),
     ),
     Mutant(
@@ -204,11 +206,100 @@ MUTANTS = (
     ),
     Mutant(
         "the first block of a partition writes its results",
+        SEGMENTS,
+        "is_last_of_partition",
+        "share.blocks - 1;",
+        "0;",
+        SHARED,
+    ),
+    Mutant(
+        "the sum of a float64 is rounded twice",
+        INCLUDE + "groups/table.cuh",
+        "WindowTable",
+        " && uint32_t(top) + (1u << 19) < 1u << 20",
+        "",
+        partitions("double_sums"),
+    ),
+    Mutant(
+        "a subnormal sum is scaled like a normal one",
+        INCLUDE + "groups/result.cuh",
+        "GroupResult",
+        "return units == 0 || (to > 0 && to < 2047);",
+        "return units == 0 || to < 2047;",
+        partitions("double_sums"),
+    ),
+    # Groups of elements far from the windows
+    Mutant(
+        "elements far below the windows are added to planes",
+        FAR_GROUPS,
+        "PlaneRange",
+        "digit - lowest > count - 3",
+        "int(digit - lowest) > int(count - 3)",
+        FAR,
+    ),
+    Mutant(
+        "a far element is thought to have one digit",
+        FAR_GROUPS,
+        "PlaneRange",
+        "digit - lowest > count - 3",
+        "digit - lowest > count - 1",
+        FAR,
+    ),
+    Mutant(
+        "the planes of far groups keep what was added first",
         ACCUMULATE,
         "Accumulation",
-        "blocks) == blocks - 1;",
-        "blocks) == 0;",
-        SHARED,
+        "results.clear(result);",
+        "",
+        FAR,
+    ),
+    Mutant(
+        "a far group with a NaN is summed again",
+        ACCUMULATE,
+        "Accumulation",
+        "(flags & (GR_GROUP_FAR | special)) != GR_GROUP_FAR",
+        "(flags & GR_GROUP_FAR) == 0",
+        FAR,
+    ),
+    Mutant(
+        "only the first far groups get results",
+        FAR_GROUPS,
+        "FarGroups",
+        "first < all;",
+        "first < 1;",
+        FAR,
+    ),
+    Mutant(
+        "far groups of different words of bits share planes",
+        FAR_GROUPS,
+        "FarGroups",
+        "before[threadIdx.x] = upto - count;",
+        "before[threadIdx.x] = 0;",
+        FAR,
+    ),
+    Mutant(
+        "means of far groups where blocks meet are divided by the rows of one block",
+        ACCUMULATE,
+        "Accumulation",
+        "table.rows[group] = uint32_t(rows);",
+        "{}",
+        FAR,
+    ),
+    Mutant(
+        "the highest digit of a far group is lost",
+        FAR_GROUPS,
+        "FarGroups",
+        "digits = highest[slot] - from + 1",
+        "digits = highest[slot] - from",
+        FAR,
+    ),
+    Mutant(
+        "planes of far groups are left as they are",
+        FAR_GROUPS,
+        "FarGroups",
+        "*at = 0;",
+        "",
+        FAR,
     ),
     # The plan
     Mutant(
@@ -222,15 +313,20 @@ MUTANTS = (
     *(
         Mutant(
             f"a call leaves {what} behind",
-            ACCUMULATE,
+            file,
             function,
             old,
             "{}",
             ("tests/segments/test_group_partitions.py", "-k", "leave_nothing"),
         )
-        for what, function, old in (
-            ("numbers of partitions", "accumulate", "sums.state()[GR_PARTITION_ROWS + threadIdx.x] = 0;"),
-            ("numbers of rows by partitions", "Accumulation", "counts()[result] = 0;"),
+        for what, file, function, old in (
+            (
+                "numbers of partitions",
+                SEGMENTS,
+                "clear_rows",
+                "state_of(q)[GR_PARTITION_ROWS + threadIdx.x] = 0;",
+            ),
+            ("numbers of rows by partitions", ACCUMULATE, "Accumulation", "counts()[result] = 0;"),
         )
     ),
 )

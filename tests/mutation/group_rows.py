@@ -4,6 +4,7 @@ from mutants import INCLUDE, Mutant
 
 ORDER = "cuda_kernels/groups/auto/group_rows_order.cu"
 COLUMNS, ROWS = INCLUDE + "groups/column_sums.cuh", INCLUDE + "groups/sorted_rows.cuh"
+RING = INCLUDE + "groups/row_ring.cuh"
 PLAN = "csrc/groups/rows/plan.c"
 
 
@@ -40,6 +41,22 @@ MUTANTS = (
         "each_record",
         "before[tile[i] + step] <= at",
         "before[tile[i] + step] < at",
+        PARTS,
+    ),
+    Mutant(
+        "rows of a turn have the first place of their group",
+        ORDER,
+        "sort_labels",
+        "(rank & 0xffff)",
+        "0",
+        PARTS,
+    ),
+    Mutant(
+        "rows of several turns have the place of the first",
+        ORDER,
+        "sort_labels",
+        "rows <= turn &&",
+        "",
         PARTS,
     ),
     Mutant(
@@ -152,9 +169,9 @@ MUTANTS = (
         "a rounded sum is always near enough",
         COLUMNS,
         "FloatColumn",
-        "return least == most;",
-        "return true;",
-        ANY,
+        "if (error == 0)",
+        "if (true)",
+        TIES,
     ),
     Mutant(
         "an error below a tie is not seen",
@@ -194,6 +211,31 @@ MUTANTS = (
         "SortedRows",
         "is_mean() ? run.end - run.begin : 1",
         "is_mean() ? p.rows.length : 1",
+        ANY,
+    ),
+    # Rows on their way to a thread
+    Mutant(
+        "rows are read before their copies are complete",
+        RING,
+        "RowRing",
+        "cp_async_wait_group<stages - 1>",
+        "cp_async_wait_group<stages>",
+        ANY,
+    ),
+    Mutant(
+        "no row after a chunk is copied",
+        ROWS,
+        "end_of_rows",
+        "run.slot == GR_SORTED_SHORT && run.begin < end ? run.end : end",
+        "end",
+        ANY,
+    ),
+    Mutant(
+        "rows of the run before are added",
+        ROWS,
+        "SortedRows",
+        "i - before < count",
+        "i < before + count",
         ANY,
     ),
     # Groups of several teams

@@ -203,7 +203,7 @@ MUTANTS = (
         "planes from the 33rd on are not published",
         PLANES,
         "PlaneAdder",
-        "threadIdx.x < UsedPlanes<In>::words",
+        "threadIdx.x < Used::words",
         "threadIdx.x < 1",
         ANY,
     ),

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import gpureduce
+from gpureduce import _core
+from gpureduce._profiles.from_core import kernel_profiles, observe
 from tests.support import exact_reference as reference
 
 VALUES = ("min", "max", "nanmin", "nanmax", "any", "all", "count_nonzero")
@@ -160,9 +162,70 @@ def test_permuted_rows_and_repeated_calls(name, device):
     same_bits(few, expected("max", a[:2], labels[:2], 300), "keys that an earlier call left")
 
 
+def by_partitions(op, a, labels, groups, shift, device):
+    """Return the result of partitions of few groups."""
+    options = {"partition_shift": shift, "destination": (None, device, 0, 0)}
+    return _core.groups(a=a, op=op, axis=0, labels=labels, num_groups=groups, **options)
+
+
+@pytest.mark.parametrize("name", ["float16", "float64", "int32"])
+def test_extremes_by_partitions(name, device):
+    """Partitions of one block and of several, and groups without rows."""
+    rng, dtype = np.random.default_rng(21), np.dtype(name)
+    kind = gpureduce.to_device(np.zeros(1), device)._kind
+    ops = ("nanmin", "max", "any") if dtype.kind == "f" else ("min", "all", "bitwise_xor", "bitwise_and")
+    for n, groups, shift in ((9001, 900, 3), (20_000, 1000, 2)):
+        a = drawn(rng, dtype, n)
+        labels = rng.integers(-1, groups + 1, n)
+        if groups == 1000:
+            labels = np.where(rng.random(n) < 0.9, rng.integers(8, 12, n), labels)
+        for turn, op in enumerate(("count_nonzero", *ops)):
+            given = labels.astype("int32" if turn % 2 == 0 else "int64")
+            for _ in range(2):  # the keys are zero after a call
+                got = by_partitions(op, a, given, groups, shift, kind)
+            same_bits(got, expected(op, a, labels, groups), f"{name} {op} {n}")
+
+
+@pytest.mark.parametrize(("name", "last"), [("float32", "4"), ("float64", "8")])
+def test_partitions_have_no_races(name, last):
+    """Neither those of one block nor those of several."""
+    rng = np.random.default_rng(3)
+    n, groups = 25_000, 100
+    a = drawn(rng, np.dtype(name), n)
+    labels = np.where(rng.random(n) < 0.8, 5, rng.integers(0, groups, n))
+    got, launches, problem = observe(lambda device: by_partitions("max", a, labels, groups, 3, device), True)
+    kernels = kernel_profiles(launches, "", 0)
+    assert problem is None
+    assert kernels[1].name == f"group_extremes_partition_{last}"
+    assert all(kernel.races == () for kernel in kernels)
+    same_bits(got, expected("max", a, labels, groups), name)
+
+
 def test_float64_positions_take_rows_in_order(device):
     """They have no key of 64 bits with a row: stable sort."""
     rng = np.random.default_rng(2)
     a, labels = rng.integers(0, 4, 5000).astype(np.float64), rng.integers(0, 9, 5000)
     got = gpureduce.group_reduce(a, labels, "argmax", 9, device=device)
     np.testing.assert_array_equal(got, expected("argmax", a, labels, 9))
+
+
+@pytest.mark.large
+def test_which_extremes_go_by_partitions():
+    """Those of 2^22 contiguous rows and more whose keys do not fit in shared memory."""
+    n, groups = 1 << 22, 100_000
+    a, labels = np.arange(n, dtype=np.float32), np.arange(n) * 7 % groups
+    want = np.zeros(groups, np.float32)
+    np.maximum.at(want, labels, a)
+
+    def call(device):
+        return _core.groups(
+            a=a, op="max", axis=0, labels=labels, num_groups=groups, destination=(None, device, 0, 0)
+        )
+
+    got, launches, problem = observe(call, False)
+    assert problem is None
+    assert [kernel.name for kernel in kernel_profiles(launches, "", 0)] == [
+        "group_partition_4_i64_16",
+        "group_extremes_partition_4",
+    ]
+    assert (got == want).all()

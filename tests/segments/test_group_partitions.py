@@ -3,6 +3,7 @@
 Partitions have few groups here, so that small arrays have several of them.
 """
 
+import math
 from fractions import Fraction
 from functools import partial
 
@@ -156,6 +157,34 @@ def test_elements_outside_windows_of_few_groups(device):
         by_partitions(a, labels, groups, 7, device, name)
 
 
+def far(rng, labels, dtype):
+    """Return normal numbers, in two of three groups with numbers far above or below, half of which cancel.
+
+    Some groups also have a NaN, an infinity or zeros of both signs.
+    """
+    numbers = rng.standard_normal(len(labels))
+    for group in np.unique(labels[labels >= 0]):
+        rows = rng.permutation(np.flatnonzero(labels == group))
+        if group % 3 > 0 and len(rows) > 4:
+            power = rng.choice([-1060, 1000]) if rng.random() < 0.2 else rng.integers(-1000, 1000)
+            numbers[rows[:2]] = rng.choice([-1, 1]) * 2.0**power
+            numbers[rows[0]] *= rng.choice([-1, 1, 1 + 2.0**-10])
+            numbers[rows[2]] = rng.choice([1, 1, 1, math.nan, math.inf, 0, -0.0])
+            numbers[rows[4:]] *= rng.choice([0, 1, 1])
+    return numbers.astype(dtype)
+
+
+def test_elements_far_from_the_windows(device):
+    """Their groups are added up again, some at a time, in partitions of one block and of several."""
+    rng = np.random.default_rng(16)
+    for n, groups, shift in ((9000, 300, 5), (20_000, 40, 2), (40_000, 100, 6)):
+        labels = rng.integers(0, groups, n)
+        if n == 20_000:
+            labels = np.where(rng.random(n) < 0.9, rng.integers(8, 12, n), labels)
+        a = far(rng, labels, np.dtype("float64"))
+        by_partitions(a, labels, groups, shift, device, f"{n} {groups}")
+
+
 def test_carries_of_partitions(device):
     """Lowest words that overflow with every few additions, of both signs."""
     rng = np.random.default_rng(4)
@@ -165,6 +194,26 @@ def test_carries_of_partitions(device):
         for signs in ([1], [-1], [1, -1]):
             a = (rng.choice(signs, n) * most * 2.0 ** rng.integers(0, 28, n)).astype(dtype)
             by_partitions(a, labels, 5, 2, device, f"{dtype.__name__} {signs}")
+
+
+def test_double_sums_of_many_bits(device):
+    """Sums that one FMA rounds, and sums of too many bits for it."""
+    rng, n = np.random.default_rng(17), 16_000  # that one block adds up
+    for few in (0.3, *[0.01] * 8):
+        a = np.where(rng.random(n) < few, 2.0**-19, 1) * (1 + rng.integers(0, 2**52, n) * 2.0**-52)
+        by_partitions(a, np.zeros(n, int), 1, 2, device, f"{few}", ("sum",))
+
+
+def test_double_sums_at_the_ends_of_the_exponents(device):
+    """Normal elements in a window, whose sums are subnormal or overflow."""
+    rng, n = np.random.default_rng(18), 3000
+    labels = rng.integers(0, 40, n)
+    a = 2.0 ** -rng.integers(0, 20, n).astype(float)
+    for group in range(0, 40, 2):
+        rows = np.flatnonzero(labels == group)
+        a[rows] = np.resize([1, -1, 0, 0], len(rows)) * (2.0**-19 + rng.integers(1, 9, len(rows)) * 2.0**-71)
+    for scale in (2.0**-998, 2.0**1022):
+        by_partitions(a * scale, labels, 40, 3, device, f"{scale}", ("sum",))
 
 
 @pytest.mark.parametrize(
@@ -181,6 +230,8 @@ def test_kernels_of_partitions_have_no_races(name, label_name, op, first):
     rng = np.random.default_rng(3)
     n, groups = 25_000, 100
     a = (rng.standard_normal(n) * 2.0 ** rng.integers(-14, 14, n)).astype(name)
+    if name == "float64":
+        a[::50] *= 2.0**600  # far from the windows
     labels = np.where(rng.random(n) < 0.8, 5, rng.integers(0, groups, n)).astype(label_name)
     for given in (labels, np.sort(labels)):
         got, kernels = launched(a, given, groups, op, races=True, partition_shift=3)
@@ -200,6 +251,15 @@ def test_which_sums_go_by_partitions():
         assert (got != want).sum() == n - rows
 
 
+def test_doubles_go_by_partitions():
+    """Planes of all digits would take more memory than the elements of so many groups allow."""
+    n, groups = 1 << 18, 300_000
+    a, labels = np.arange(n, dtype=np.float64), np.arange(n) * 7 % groups
+    got, kernels = launched(a, labels, groups)
+    assert kernels[0].name == "group_partition_8_i64_8"
+    assert (got == np.bincount(labels, a, groups)).all()
+
+
 def test_calls_by_partitions_leave_nothing_behind(device):
     """Repeated calls agree: partitions of one block and of several; planes, flags, counts and signs."""
     rng = np.random.default_rng(5)
@@ -208,7 +268,8 @@ def test_calls_by_partitions_leave_nothing_behind(device):
         for skewed in (False, True):
             labels = rng.integers(0, 60, 20_000)
             labels[: 18_000 * skewed] %= 3
-            for kind in [drawn_integers] if name == "int32" else [wide, zeros, infinities]:
+            kinds = {"int32": [drawn_integers], "float64": [wide, zeros, infinities, far]}
+            for kind in kinds.get(name, [wide, zeros, infinities]):
                 a = kind(rng, labels, np.dtype(name))
                 calls += [(a, labels, op, expected(a, labels, 60, op, 0)) for op in ("sum", "mean")]
     for _ in range(2):

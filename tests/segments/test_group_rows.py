@@ -196,6 +196,9 @@ def test_sums_and_means_next_to_ties(device):
     cases = [
         # A rounded sum is a tie, and its error is below it; one team adds the rows.
         ("bfloat16", [1.0] * 32 + [0.125, -(2.0**-49)], ("sum",)),
+        ("float32", [1.0] * 32 + [2.0**-19, 2.0**-49], ("sum",)),
+        # The mean is a tie.
+        ("float32", [1, 1 + 2.0**-23], ("mean",)),
         # The sum has 108 bits, from which neither of two doubles may be missing.
         ("float64", [1, 2.0**-53, 2.0**-60 + 2.0**-107, -(2.0**-60)], ("sum",)),
         # The mean is more than a tie by a third of 2^-95.

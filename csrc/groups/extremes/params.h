@@ -4,7 +4,7 @@
 #ifndef GR_GROUPS_EXTREMES_PARAMS_H
 #define GR_GROUPS_EXTREMES_PARAMS_H
 
-#include "groups/params.h"
+#include "groups/partition/params.h"
 
 /* The atomic operation on keys. */
 enum { GR_EXTREMES_MAX, GR_EXTREMES_OR, GR_EXTREMES_XOR, GR_EXTREMES_ADD };
@@ -30,5 +30,11 @@ typedef struct gr_extremes_params {
     uint32_t truth;      /* 1: an element counts as a truth value: whether it is not 0 */
     uint32_t positional; /* 1: a key is that of an element, then the complement of its row, 32 bits each */
 } gr_extremes_params;
+
+/* Of the kernel that combines the keys of partitions. */
+typedef struct gr_extremes_partition_params {
+    gr_partition_params partition;
+    gr_extremes_params extremes;
+} gr_extremes_partition_params;
 
 #endif

@@ -6,11 +6,13 @@
 
 #include "base/limits.h"
 #include "groups/extremes/params.h"
+#include "groups/partition/plan.h"
 
 enum {
-    BLOCKS_PER_SM = 8,  /* of the kernels that add to keys in device memory */
-    MIN_ROWS = 4096,    /* rows per block of the kernels with keys in shared memory, at least */
-    ROWS_PER_GROUP = 4, /* the same, of a group: with fewer, keys in device memory take less time */
+    BLOCKS_PER_SM = 8,          /* of the kernels that add to keys in device memory */
+    MIN_ROWS = 4096,            /* rows per block of the kernels with keys in shared memory, at least */
+    ROWS_PER_GROUP = 4,         /* the same, of a group: with fewer, keys in device memory take less time */
+    PARTITIONED_ROWS = 1 << 22, /* of partitions, at least */
 };
 
 bool gr_extremes_have(gr_op op) {
@@ -120,7 +122,8 @@ static uint64_t key_bytes(const gr_extremes_params *params) {
 static bool set_blocks(const gr_groups *self, const gr_device_caps *caps, gr_extremes_params *params) {
     const uint64_t capacity = caps->shared_per_block - GR_GROUP_STATIC_BYTES;
     const size_t label = params->rows.label_bytes;
-    if (self->path != GR_GROUPS_ANY || self->lines != 1 || self->inner != 1 || (label != 4 && label != 8) ||
+    if (self->path != GR_GROUPS_ANY || self->partition_shift > 0 || self->lines != 1 || self->inner != 1 ||
+        (label != 4 && label != 8) ||
         (self->length > 1 &&
          (self->along_stride != (int64_t)params->element_bytes || self->label_stride != (int64_t)label)) ||
         self->groups > capacity / key_bytes(params) || self->length < ROWS_PER_GROUP * self->groups)
@@ -132,6 +135,24 @@ static bool set_blocks(const gr_groups *self, const gr_device_caps *caps, gr_ext
     return true;
 }
 
+static gr_group_kind kind_of(const gr_extremes_params *params) {
+    return (gr_group_kind){.components = 1,
+                           .item_bytes = params->element_bytes,
+                           .words = (uint32_t)key_bytes(params) / sizeof(uint32_t)};
+}
+
+/* Sets the partitions. Returns false if there are no such kernels, or if keys in device memory take less
+ * time. */
+static bool set_partitions(const gr_groups *self, const gr_device_caps *caps,
+                           const gr_extremes_params *params, gr_partition_params *partition) {
+    const gr_group_kind of = kind_of(params);
+    const bool many = self->length >= gr_max(PARTITIONED_ROWS, ROWS_PER_GROUP * self->groups);
+    *partition = (gr_partition_params){.sums = params->rows};
+    partition->sums.from = GR_DTYPE_b8; /* no windows */
+    return self->path == GR_GROUPS_ANY && !params->positional && params->element_bytes > 1 &&
+           (many || self->partition_shift > 0) && gr_partition_set(self, &of, caps, partition);
+}
+
 /* Addresses of the buffers. */
 typedef struct extremes_buffers {
     uint32_t in, labels, keys, out;
@@ -139,11 +160,7 @@ typedef struct extremes_buffers {
 
 static gr_step *launch(gr_program *program, const gr_extremes_params *params, const extremes_buffers *at,
                        const gr_device_caps *caps, uint64_t blocks) {
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
-    step->grid[0] = (uint32_t)blocks;
-    step->block[0] = GR_GROUP_THREADS;
-    step->pdl = caps->capability >= GR_HOPPER;
-    step->kernel.owner = "group_reduce";
+    gr_step *step = gr_group_step(program, params, sizeof *params, caps, blocks);
     GR_KERNEL_NAME(step->kernel.file, "group_extremes");
     gr_program_relocate(program, offsetof(gr_extremes_params, rows.in), at->in);
     gr_program_relocate(program, offsetof(gr_extremes_params, rows.labels), at->labels);
@@ -157,6 +174,24 @@ static const char *element_name(const gr_extremes_params *params) {
     return names[params->element_bytes];
 }
 
+/* Appends the steps of partitions. */
+static void plan_partitions(const gr_groups *self, const gr_device_caps *caps,
+                            const gr_extremes_params *params, const gr_partition_params *partition,
+                            const extremes_buffers *at, gr_program *program) {
+    const gr_group_kind of = kind_of(params);
+    const gr_extremes_partition_params both = {.partition = *partition, .extremes = *params};
+    const gr_partition_buffers rows =
+        gr_partition_rows(self, &of, caps, at->in, at->labels, partition, program);
+    gr_step *step = gr_group_step(program, &both, sizeof both, caps, gr_partition_blocks(partition));
+    gr_partition_relocate(program, &rows);
+    gr_program_relocate(program, offsetof(gr_extremes_partition_params, extremes.rows.out), at->out);
+    gr_program_relocate(program, offsetof(gr_extremes_partition_params, extremes.keys), at->keys);
+    step->block[0] = GR_GROUP_WINDOW_THREADS;
+    step->shared_bytes = (uint32_t)(gr_ceil_div(key_bytes(params) << partition->shift, 16) * 16);
+    GR_KERNEL_NAME(step->kernel.file, "group_extremes_partition");
+    GR_KERNEL_NAME(step->kernel.entry, "group_extremes_partition_", element_name(params));
+}
+
 void gr_extremes_plan(const gr_groups *self, const gr_group_params *rows, const gr_device_caps *caps,
                       gr_program *program) {
     gr_extremes_params params = params_of(self, rows);
@@ -166,9 +201,15 @@ void gr_extremes_plan(const gr_groups *self, const gr_group_params *rows, const 
         .labels = gr_program_input(program, 1),
         .out = gr_program_buffer(program, GR_BUFFER_OUTPUT, results * params.result_bytes),
         .keys = gr_program_buffer(program, GR_BUFFER_ZEROED, results * key_bytes(&params))};
+    gr_partition_params partition;
+    const bool blocks = set_blocks(self, caps, &params);
+    if (!blocks && set_partitions(self, caps, &params, &partition)) {
+        plan_partitions(self, caps, &params, &partition, &at, program);
+        return;
+    }
     const char *const positions = params.positional ? "_positions" : "";
     gr_step *step;
-    if (set_blocks(self, caps, &params)) {
+    if (blocks) {
         step = launch(program, &params, &at, caps, params.rows.blocks);
         step->block[0] = GR_GROUP_WINDOW_THREADS;
         step->shared_bytes = (uint32_t)(gr_ceil_div(self->groups * key_bytes(&params), 16) * 16);

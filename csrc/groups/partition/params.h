@@ -13,6 +13,7 @@ enum {
     GR_PARTITION_MAX = 254,                /* max. partitions: the table also has the end of the last */
     GR_PARTITION_MAX_SHIFT = 14,           /* log2 of groups per partition */
     GR_PARTITION_ROWS_PER_THREAD = 4,      /* rows that group_accumulate has in flight */
+    GR_PARTITION_DOUBLE_PLANES = 16,       /* per result of float64, at least: digits around the windows */
 };
 
 /* Indices of 32-bit words that all blocks share, zero before and after a call. */
@@ -36,6 +37,7 @@ typedef struct gr_partition_params {
     uint32_t
         max_rows; /* per block of group_accumulate: of a partition with more, several blocks take a part */
     uint32_t tile_rows;
+    uint32_t planes; /* per result */
 } gr_partition_params;
 
 #endif

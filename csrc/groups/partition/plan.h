@@ -12,9 +12,28 @@
 bool gr_partition_set(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
                       gr_partition_params *params);
 
+/* Whether a device with as much shared memory as the reference device sums by partitions. */
+bool gr_partition_takes(const gr_groups *self, const gr_group_kind *of);
+
+/* Buffers of both steps: see gr_partition_params. */
+typedef struct gr_partition_buffers {
+    uint32_t values, locals, table, state;
+} gr_partition_buffers;
+
+/* Appends the step that puts rows in order of partitions, of the buffers of elements and labels. */
+gr_partition_buffers gr_partition_rows(const gr_groups *self, const gr_group_kind *of,
+                                       const gr_device_caps *caps, uint32_t in, uint32_t labels,
+                                       const gr_partition_params *params, gr_program *program);
+
+/* Blocks of the step after it, whose parameters begin with gr_partition_params. */
+uint64_t gr_partition_blocks(const gr_partition_params *params);
+
+/* Gives the last step the addresses of the buffers. */
+void gr_partition_relocate(gr_program *program, const gr_partition_buffers *at);
+
 /* Appends the two steps, one that partitions the rows and one that writes the results. `at`: the buffers of
    params->sums. */
 void gr_partition_plan(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
-                       const gr_group_buffers *at, gr_partition_params *params, gr_program *program);
+                       const gr_group_buffers *at, const gr_partition_params *params, gr_program *program);
 
 #endif

@@ -10,7 +10,7 @@ enum {
     GR_SORTED_SORT_THREADS = 512, /* per block of the kernel that sorts partitions */
     GR_SORTED_ROUND_TILES = 1024, /* tiles of which a block of that kernel has prefix sums at once */
     GR_SORTED_SUM_THREADS = 256,  /* per block of the kernel that adds rows */
-    GR_SORTED_BATCH = 4,          /* rows that a thread of that kernel loads at once while it adds as many */
+    GR_SORTED_BATCH = 4,          /* rows that a thread of that kernel loads at once while it adds others */
     GR_SORTED_STAGED = 8192,      /* rows of a part that are put in order in shared memory, at most */
     GR_SORTED_MAX_PARTITIONS = 4096,
     GR_SORTED_MAX_LOCALS = 8192,    /* groups per partition */

@@ -131,7 +131,8 @@ static void list_buffers(const gr_groups *self, const kind *of, const sizes *all
         {GR_BUFFER_ZEROED, AT(counts), (size_t)all->partitions * 4},
         {GR_BUFFER_TEMPORARY, AT(table), (size_t)(all->partitions * all->tiles) * 4},
         {GR_BUFFER_TEMPORARY, AT(records), (size_t)all->tiles * TILE * 4},
-        {GR_BUFFER_TEMPORARY, AT(order), rows * 4},
+        {GR_BUFFER_TEMPORARY, AT(order),
+         (rows + GR_SORTED_BATCH - 1) / GR_SORTED_BATCH * GR_SORTED_BATCH * 4},
         {GR_BUFFER_TEMPORARY, AT(run_of), rows * 4},
         {GR_BUFFER_TEMPORARY, AT(runs),
          ((size_t)(all->partitions * all->params.locals) + slots) * sizeof(gr_sorted_run)},
@@ -190,8 +191,8 @@ bool gr_sorted_rows_are_faster(const gr_groups *self) {
     return self->inner > 1 && sorted < (queues > adding ? queues : adding) && gr_sorted_rows_fit(self);
 }
 
-static void name_sums(const kind *of, const sizes *all, gr_kernel_id *kernel) {
-    GR_KERNEL_NAME(kernel->file, "group_rows_sum");
+static void name_sums(const kind *of, const sizes *all, bool hopper, gr_kernel_id *kernel) {
+    GR_KERNEL_NAME(kernel->file, "group_rows_sum", hopper ? "" : "_75");
     GR_KERNEL_NAME(kernel->entry, "group_rows_", of->name,
                    all->vector == 1   ? "_1"
                    : all->vector == 2 ? "_2"
@@ -240,7 +241,7 @@ void gr_sorted_rows_plan(const gr_groups *self, const gr_group_params *rows, con
             step->block[0] = GR_SORTED_SORT_THREADS;
             step->shared_bytes = (params->locals + params->staged) * 4;
         } else {
-            name_sums(&of, &all, &step->kernel);
+            name_sums(&of, &all, caps->capability >= GR_HOPPER, &step->kernel);
             step->grid[0] = (uint32_t)gr_ceil_div(all.chunks * params->slices << params->width_shift,
                                                   GR_SORTED_SUM_THREADS);
             step->block[0] = GR_SORTED_SUM_THREADS;

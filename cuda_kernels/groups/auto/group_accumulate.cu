@@ -3,50 +3,82 @@
 // rounds them.
 #include "common/entry.cuh"
 #include "common/pdl.cuh"
-#include "grid/tickets.cuh"
+#include "groups/far_groups.cuh"
 #include "groups/result.cuh"
 #include "groups/sample.cuh"
 #include "groups/segments.cuh"
 #include "groups/table.cuh"
 
 using namespace gr::groups;
-using gr::grid::draw_ticket;
+
+// A bit for each group of a partition.
+struct GroupBits {
+    uint32_t words[(1 << GR_PARTITION_MAX_SHIFT) / 32];
+
+    __device__ void clear() {
+        if (threadIdx.x < sizeof words / 4)
+            words[threadIdx.x] = 0;
+    }
+    __device__ void set(unsigned group) {
+        atomicOr(&words[group / 32], 1u << group % 32);
+    }
+    __device__ bool has(unsigned group) const {
+        return words[group / 32] >> group % 32 & 1;
+    }
+};
+struct NoGroupBits {
+    __device__ void clear() {
+    }
+};
 
 // What the threads of a block share.
-struct BlockState {
-    uint32_t used[3];                                     // planes
-    uint32_t outside[(1 << GR_PARTITION_MAX_SHIFT) / 32]; // groups with elements in no window: a bit each
+template <class In> struct BlockState {
+    uint32_t used[3];  // planes
+    GroupBits outside; // groups with elements in no window
+    std::conditional_t<PlaneRange<In>::has_far, GroupBits, NoGroupBits> far; // groups to sum again
     WindowChoice choice;
     PartitionShare share;
-    bool last;
 };
+
+// A partition has up to 32 planes per result.
+template <class In> using UsedInPartition = UsedPlanes<In, 1>;
 
 // Adds to planes, and sets the bit of the group.
 template <class In> struct OutsideAdder {
-    const PlaneAdder<In> planes;
-    uint32_t *outside;
+    const PlaneAdder<In, UsedInPartition<In>> planes;
+    const PlaneRange<In> &range;
+    GroupBits &outside;
     unsigned group;
 
     __device__ void add(In x, uint64_t result) const {
-        atomicOr(&outside[group / 32], 1u << group % 32);
-        planes.add(x, result);
+        outside.set(group);
+        if (range.is_far(x))
+            planes.set_flags(GR_GROUP_FAR, result);
+        else
+            planes.add(x, result);
     }
 };
 
 template <class In> struct Accumulation {
-    static constexpr unsigned threads = GR_GROUP_WINDOW_THREADS, each = GR_PARTITION_ROWS_PER_THREAD;
+    static constexpr unsigned threads = GR_GROUP_WINDOW_THREADS, each = SegmentBatch<In>::each;
     static constexpr bool is_integer = Addends<In>::bins == 0;
     const gr_partition_params &q;
     const gr_group_params &p;
-    BlockState &block;
-    UsedPlanes<In> used;
+    BlockState<In> &block;
+    UsedInPartition<In> used;
     const WindowTable<In> table;
 
-    __device__ Accumulation(const gr_partition_params &params, BlockState &block)
+    __device__ Accumulation(const gr_partition_params &params, BlockState<In> &block)
         : q(params), p(params.sums), block(block), used{block.used}, table(1u << params.shift, params.sums) {
     }
-    __device__ PlaneAdder<In> adder() {
-        return {p, used};
+    __device__ PlaneRange<In> range() const {
+        if constexpr (PlaneRange<In>::has_far)
+            return {q, position()};
+        else
+            return {q, 0};
+    }
+    __device__ PlaneAdder<In, UsedInPartition<In>> adder() {
+        return {p, used, range().lowest};
     }
     __device__ uint64_t first_group() const {
         return uint64_t(block.share.partition) << q.shift;
@@ -56,27 +88,12 @@ template <class In> struct Accumulation {
         return rest < table.groups ? unsigned(rest) : table.groups;
     }
 
-    // Rows of a thread, as they are in memory: to convert them at once would make it wait for the loads.
-    struct Batch {
-        uint16_t group[each];
-        In x[each];
-        unsigned valid; // a bit each
+    using Batch = SegmentBatch<In>;
 
-        __device__ void load(const gr_partition_params &q, SegmentRows &rows) {
-            valid = 0;
-#pragma unroll
-            for (unsigned i = 0; i < each; ++i) {
-                uint32_t row;
-                if (rows.next(row)) {
-                    group[i] = reinterpret_cast<const uint16_t *>(q.locals)[row];
-                    x[i] = reinterpret_cast<const In *>(q.values)[row];
-                    valid |= 1u << i;
-                }
-            }
-        }
-    };
     __device__ void add_outside(In x, unsigned group) {
-        Addends<In>::add_outside(x, first_group() + group, OutsideAdder<In>{{p, used}, block.outside, group});
+        const PlaneRange<In> planes = range();
+        Addends<In>::add_outside(x, first_group() + group,
+                                 OutsideAdder<In>{{p, used, planes.lowest}, planes, block.outside, group});
     }
     __device__ void add_batch(const Batch &batch, const WindowChoice &choice) {
         unsigned group[each];
@@ -93,19 +110,8 @@ template <class In> struct Accumulation {
     // Adds the rows of the block's share.
     __device__ void sum(Segments &segments) {
         const WindowChoice choice = block.choice;
-        uint32_t count = 0;
-        for (uint64_t first = 0; first < q.tiles; first += threads) {
-            segments.read(q, block.share, first, count);
-            SegmentRows rows(segments);
-            Batch batch;
-            batch.load(q, rows);
-            while (__any_sync(0xffffffffu, batch.valid != 0)) {
-                const Batch now = batch;
-                batch.load(q, rows); // in flight while these are added
-                add_batch(now, choice);
-            }
-            __syncthreads();
-        }
+        each_batch<In, !std::is_same<In, double>::value>(
+            q, block.share, segments, [&](const Batch &batch) { add_batch(batch, choice); });
         used.collect();
         __syncthreads();
     }
@@ -120,8 +126,10 @@ template <class In> struct Accumulation {
     __device__ int position() const {
         return int(block.choice.first) + int(Planes<In>::size.below) - Planes<In>::bias;
     }
-    // Writes the results of a partition that no other block has added to.
-    __device__ void finish_windows() const {
+    // Writes the results of a partition that no other block has added to. Returns whether a group of the
+    // thread is far: it has no result yet.
+    __device__ bool finish_windows() const {
+        bool any_far = false;
         if constexpr (is_integer) {
             for (unsigned group = threadIdx.x; group < groups(); group += threads)
                 finish_integer(p, first_group() + group, table.window(0, group), rows(group));
@@ -129,24 +137,52 @@ template <class In> struct Accumulation {
             const int length_bits = 64 - __clzll(static_cast<long long>(p.length));
             const int unit_bits = Addends<In>::bits + length_bits +
                                   (block.choice.windows > 1 ? int(Addends<In>::exponents) : 0);
-            const GroupResult<In> results(p, block.used);
+            const GroupResult<In> results(p, block.used, int(range().lowest));
             for (unsigned group = threadIdx.x; group < groups(); group += threads) {
                 const uint64_t result = first_group() + group;
-                const bool outside = block.outside[group / 32] >> group % 32 & 1;
-                if (outside || table.mean || !put_narrow(group, result))
+                const bool outside = block.outside.has(group);
+                if (outside && take_far(results, group))
+                    any_far = true;
+                else if (outside || table.mean || !put_narrow(group, result))
                     results.finish(result, units(group), position(), unit_bits, rows(group), outside);
             }
         }
+        return any_far;
     }
-    // Writes a sum of float32, if it has few bits: the same as GroupResult::finish, in less time.
+    // Returns whether a group is far, and clears what has been added to its planes. The result of a group
+    // with an infinity or a NaN does not depend on far elements.
+    __device__ bool take_far(const GroupResult<In> &results, unsigned group) const {
+        if constexpr (PlaneRange<In>::has_far) {
+            constexpr uint32_t special = GR_EXACT_NAN | GR_EXACT_INFINITY | GR_EXACT_MINUS_INFINITY;
+            const uint64_t result = first_group() + group;
+            const uint32_t flags = __ldcg(reinterpret_cast<const uint32_t *>(p.flags) + result);
+            if ((flags & (GR_GROUP_FAR | special)) != GR_GROUP_FAR)
+                return false;
+            results.clear(result);
+            block.far.set(group);
+            return true;
+        }
+        return false;
+    }
+    // Writes the results of far groups; for all threads of a block.
+    __device__ void finish_far(bool any, Segments &segments) const {
+        if constexpr (PlaneRange<In>::has_far) {
+            if (!__syncthreads_or(any))
+                return;
+            FarGroups(q, block.share.partition, block.far.words, table.words)
+                .sum(segments, [&](unsigned group) { return table.mean ? table.rows[group] : 1; });
+        }
+    }
+    // Writes a sum of float32 or float64, if it has few bits: the same as GroupResult::finish, in less time.
     __device__ bool put_narrow(unsigned group, uint64_t result) const {
-        if constexpr (std::is_same<In, float>::value) {
-            int64_t units;
-            uint32_t bits;
+        constexpr bool is_double = std::is_same<In, double>::value;
+        if constexpr (is_double || std::is_same<In, float>::value) {
+            std::conditional_t<is_double, double, int64_t> units;
+            typename Planes<In>::Bits bits;
             if (!table.narrow(group, block.choice, units) ||
                 !GroupResult<In>::round_narrow(units, int(block.choice.first) - Planes<In>::bias, bits))
                 return false;
-            reinterpret_cast<uint32_t *>(p.out)[result] = bits;
+            reinterpret_cast<typename Planes<In>::Bits *>(p.out)[result] = bits;
             return true;
         }
         return false;
@@ -158,8 +194,10 @@ template <class In> struct Accumulation {
     // Adds a group's integer to the planes, which have int64 for pieces of 32 bits.
     __device__ void add_to_planes(uint64_t result, Whole rest) {
         using Traits = Planes<In>;
-        constexpr unsigned last = Traits::count - 1, step = 32 / Traits::bits;
-        int from = position() - Traits::position;
+        constexpr unsigned step = 32 / Traits::bits;
+        const PlaneRange<In> planes = range();
+        const unsigned last = planes.last();
+        int from = position() - Traits::position - int(Traits::bits * planes.lowest);
         if (from < 0) { // no element has these bits
             rest >>= -from;
             from = 0;
@@ -188,8 +226,8 @@ template <class In> struct Accumulation {
         if (table.mean)
             atomicAdd(planes + p.results, static_cast<unsigned long long>(rest >> 32));
     }
-    // Adds the block's sums to those of the blocks that share the partition.
-    __device__ void publish() {
+    // Adds the block's sums to those of the blocks that share the partition. Returns whether it is the last.
+    __device__ bool publish() {
         for (unsigned group = threadIdx.x; group < groups(); group += threads) {
             const uint64_t result = first_group() + group;
             if constexpr (is_integer)
@@ -201,28 +239,18 @@ template <class In> struct Accumulation {
         }
         used.collect();
         __syncthreads();
-        uint32_t *const used = state() + GR_PARTITION_USED + 3 * block.share.partition;
+        uint32_t *const used = state_of(q) + GR_PARTITION_USED + 3 * block.share.partition;
         if (threadIdx.x < 3 && block.used[threadIdx.x] != 0)
             atomicOr(used + threadIdx.x, block.used[threadIdx.x]);
-        __threadfence();
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            const uint32_t blocks = block.share.blocks;
-            block.last =
-                draw_ticket(state() + GR_PARTITION_TICKETS + block.share.partition, blocks) == blocks - 1;
-            __threadfence();
-        }
-        __syncthreads();
+        return is_last_of_partition(q, block.share);
     }
     __device__ unsigned long long *counts() const {
         return reinterpret_cast<unsigned long long *>(p.counts);
     }
-    __device__ uint32_t *state() const {
-        return reinterpret_cast<uint32_t *>(q.state);
-    }
-    // Writes the results of a partition whose sums are in the planes.
-    __device__ void finish_planes() const {
-        uint32_t *const used = state() + GR_PARTITION_USED + 3 * block.share.partition;
+    // Writes the results of a partition whose sums are in the planes. Returns what finish_windows does.
+    __device__ bool finish_planes() const {
+        bool any_far = false;
+        uint32_t *const used = state_of(q) + GR_PARTITION_USED + 3 * block.share.partition;
         if (threadIdx.x < 3)
             block.used[threadIdx.x] = atomicExch(used + threadIdx.x, 0u);
         __syncthreads();
@@ -232,23 +260,31 @@ template <class In> struct Accumulation {
             if (table.mean) {
                 rows = __ldcg(counts() + result);
                 counts()[result] = 0;
+                if (PlaneRange<In>::has_far)
+                    table.rows[group] = uint32_t(rows); // of far groups
             }
-            if constexpr (is_integer)
+            if constexpr (is_integer) {
                 finish_integer(p, result, take_integer_planes(p, result), rows);
-            else
-                GroupResult<In>(p, block.used).finish(result, 0, 0, 0, rows);
+            } else {
+                const GroupResult<In> results(p, block.used, int(range().lowest));
+                if (take_far(results, group))
+                    any_far = true;
+                else
+                    results.finish(result, 0, 0, 0, rows);
+            }
         }
+        return any_far;
     }
 };
 
 template <class In> __device__ void accumulate(const gr_partition_params &q) {
-    __shared__ BlockState block;
+    __shared__ BlockState<In> block;
     __shared__ Segments segments;
     Accumulation<In> sums(q, block);
     if (threadIdx.x < 3)
         block.used[threadIdx.x] = 0;
-    if (threadIdx.x < sizeof block.outside / 4)
-        block.outside[threadIdx.x] = 0;
+    block.outside.clear();
+    block.far.clear();
     sums.table.clear();
     pdl_as_comments::pdl_wait();
     pdl_as_comments::pdl_launch_dependents();
@@ -262,20 +298,13 @@ template <class In> __device__ void accumulate(const gr_partition_params &q) {
     __syncthreads();
     if (block.share.blocks == 1) {
         sums.sum(segments);
-        sums.finish_windows();
+        sums.finish_far(sums.finish_windows(), segments);
     } else if (block.share.blocks > 1) {
         sums.sum(segments);
-        sums.publish();
-        if (block.last)
-            sums.finish_planes();
+        if (sums.publish())
+            sums.finish_far(sums.finish_planes(), segments);
     }
-    // The last block zeroes the numbers of rows, which all blocks have read.
-    __syncthreads();
-    if (threadIdx.x == 0)
-        block.last = draw_ticket(sums.state() + GR_PARTITION_TICKET, gridDim.x) == gridDim.x - 1;
-    __syncthreads();
-    if (block.last && threadIdx.x < GR_PARTITION_TABLE)
-        sums.state()[GR_PARTITION_ROWS + threadIdx.x] = 0;
+    clear_rows(q);
 }
 
 #define GR_GROUP_ACCUMULATE(name, In)                                                                        \

@@ -32,14 +32,16 @@ template <unsigned Threads> __device__ uint32_t sum_before(uint32_t value, uint3
     if (lane == 31)
         of_warp[warp] = sum;
     __syncthreads();
-    uint32_t before = 0, total = 0;
+    uint32_t of_warps = lane < warps ? of_warp[lane] : 0; // then of a warp and those before it
 #pragma unroll
-    for (unsigned i = 0; i < warps; ++i) {
-        before += i < warp ? of_warp[i] : 0;
-        total += of_warp[i];
+    for (unsigned apart = 1; apart < warps; apart *= 2) {
+        const uint32_t other = __shfl_up_sync(0xffffffffu, of_warps, apart);
+        of_warps += lane >= apart ? other : 0;
     }
+    const uint32_t upto = __shfl_sync(0xffffffffu, of_warps, int(warp + 31) % 32),
+                   before = warp > 0 ? upto : 0;
     if (all != nullptr)
-        *all = total;
+        *all = __shfl_sync(0xffffffffu, of_warps, int(warps - 1));
     return before + sum - value;
 }
 
@@ -194,10 +196,13 @@ __device__ Part part_of_block(const gr_sorted_rows_params &p) {
     return part;
 }
 
-// Calls work(record, tile) for the records of a part, or with ~0u for none, in turns of whole warps.
+enum { RECORDS = 4 }; // of a thread in a turn
+
+// Calls work(i, record, tile) for the records of a part, or with ~0u for none, in turns of whole warps; i is
+// the number of the record among those of the thread in a turn.
 template <class Work>
 __device__ void each_record(const gr_sorted_rows_params &p, const Part &part, const Work &work) {
-    constexpr unsigned threads = GR_SORTED_SORT_THREADS, tiles = GR_SORTED_ROUND_TILES, each = 4;
+    constexpr unsigned threads = GR_SORTED_SORT_THREADS, tiles = GR_SORTED_ROUND_TILES, each = RECORDS;
     __shared__ uint32_t before[tiles + 1];
     __shared__ uint16_t first[tiles];
     const uint32_t *table = address<const uint32_t>(p.table) + part.partition * uint64_t(p.tiles);
@@ -240,7 +245,7 @@ __device__ void each_record(const gr_sorted_rows_params &p, const Part &part, co
             }
 #pragma unroll
             for (unsigned i = 0; i < each; ++i)
-                work(record[i], round + tile[i]);
+                work(i, record[i], round + tile[i]);
         }
         seen += all;
     }
@@ -322,24 +327,42 @@ __device__ void sort_labels(const gr_sorted_rows_params &p) {
     const Part part = part_of_block(p);
     if (part.partition == ~0u)
         return;
-    each_record(p, part, [&](uint32_t record, uint32_t) {
-        draw(next, record != ~0u ? record >> GR_SORTED_TILE_SHIFT : ~0u);
+    const uint32_t base = part.base + part.begin(), rows = part.end() - part.begin();
+    uint32_t *order = address<uint32_t>(p.order);
+    const bool stages = rows <= p.staged;
+    // The rows of one turn, their groups and their numbers among the rows of these, stay in shared memory.
+    constexpr unsigned turn = threads * RECORDS;
+    const bool once = p.tiles <= GR_SORTED_ROUND_TILES && rows <= turn && p.staged >= 3 * turn;
+    uint32_t *const kept = staged + turn + threadIdx.x, *const ranks = kept + turn;
+    const auto row_of = [](uint32_t record, uint32_t tile) {
+        return tile << GR_SORTED_TILE_SHIFT | (record & (TILE - 1));
+    };
+    each_record(p, part, [&](unsigned i, uint32_t record, uint32_t tile) {
+        const uint32_t local = record >> GR_SORTED_TILE_SHIFT, rank = draw(next, record != ~0u ? local : ~0u);
+        if (once) {
+            kept[i * threads] = row_of(record, tile);
+            ranks[i * threads] = local << 16 | rank;
+        }
     });
     if (part.number == 0)
         put_empty_groups(p, part, next);
     __syncthreads();
     put_runs(p, part, next);
-    const uint32_t base = part.base + part.begin(), rows = part.end() - part.begin();
-    uint32_t *order = address<uint32_t>(p.order);
-    const bool stages = rows <= p.staged;
-    each_record(p, part, [&](uint32_t record, uint32_t tile) {
-        const uint32_t at = draw(next, record != ~0u ? record >> GR_SORTED_TILE_SHIFT : ~0u);
-        const uint32_t row = tile << GR_SORTED_TILE_SHIFT | (record & (TILE - 1));
-        if (record != ~0u && stages)
-            staged[at - base] = row;
-        else if (record != ~0u)
-            order[at] = row;
-    });
+    if (once) {
+        for (unsigned i = threadIdx.x; i < rows; i += threads) {
+            const uint32_t rank = ranks[i - threadIdx.x];
+            staged[next[rank >> 16] + (rank & 0xffff) - base] = kept[i - threadIdx.x];
+        }
+        __syncthreads();
+    } else {
+        each_record(p, part, [&](unsigned, uint32_t record, uint32_t tile) {
+            const uint32_t at = draw(next, record != ~0u ? record >> GR_SORTED_TILE_SHIFT : ~0u);
+            if (record != ~0u && stages)
+                staged[at - base] = row_of(record, tile);
+            else if (record != ~0u)
+                order[at] = row_of(record, tile);
+        });
+    }
     for (unsigned i = threadIdx.x; stages && i < rows; i += threads)
         order[base + i] = staged[i];
 }

@@ -27,7 +27,7 @@ template <class In> __device__ void finish_states(const gr_group_params &p) {
         int64_t *const at = results.plane_at(plane, result), value = __ldcg(at);
         if (value != 0) {
             *at = 0;
-            add_to_state<words - 2>(state, value, GroupResult<In>::position_of(plane));
+            add_to_state<words - 2>(state, value, results.position_of(plane));
         }
     }
     uint32_t *const flags_at = reinterpret_cast<uint32_t *>(p.flags) + result;

@@ -167,17 +167,21 @@ template <class In> struct FloatColumn {
     }
     __device__ Bits round(const Scale &scale, uint64_t divisor) const {
         uint64_t bits;
-        if (!round_fast(divisor, bits)) {
-            int64_t word[words];
-            units(word, scale);
-            bits = round_units(word, scale, divisor);
-        }
+        if (!round_fast(divisor, bits))
+            bits = round_slowly(*this, scale, divisor);
         return Bits(bits);
     }
 
   private:
+    static __device__ __noinline__ uint64_t round_slowly(FloatColumn sum, const Scale &scale,
+                                                         uint64_t divisor) {
+        int64_t word[words];
+        sum.units(word, scale);
+        return round_units(word, scale, divisor);
+    }
     __device__ bool round_fast(uint64_t divisor, uint64_t &bits) const {
         double sum = upper + lower;
+        const double error = error_of(upper, lower, sum);
         if (sum == 0) {
             bits = minus_zero() ? 1ull << (8 * sizeof(Bits) - 1) : 0;
             return true;
@@ -185,12 +189,13 @@ template <class In> struct FloatColumn {
         if constexpr (std::is_same<In, float>::value) {
             if (divisor != 1)
                 sum /= double(divisor);
+            bits = __float_as_uint(float(sum));
+            // A quotient of doubles is halfway between two floats only if it is exact.
+            if (error == 0)
+                return true;
             // `sum` is within 2^-51 of the exact one: does that decide its rounding?
-            const float least = float(sum * (1 - 0x1p-50)), most = float(sum * (1 + 0x1p-50));
-            bits = __float_as_uint(least);
-            return least == most;
+            return float(sum * (1 - 0x1p-50)) == float(sum * (1 + 0x1p-50));
         } else {
-            const double error = error_of(upper, lower, sum);
             if (divisor != 1)
                 return round_quotient_exactly(sum, error, double(divisor), Planes<In>::format, bits);
             bits = round_exactly(sum, error, Planes<In>::format);
@@ -355,8 +360,14 @@ struct DoubleColumn {
             if (least == most && magnitude > 0x1p-900)
                 return Bits(__double_as_longlong(least));
         }
+        return round_slowly(*this, scale, divisor);
+    }
+
+  private:
+    static __device__ __noinline__ uint64_t round_slowly(DoubleColumn sum, const Scale &scale,
+                                                         uint64_t divisor) {
         int64_t word[words];
-        units(word, scale);
+        sum.units(word, scale);
         return round_units(word, scale, divisor);
     }
 };

@@ -23,8 +23,8 @@ inline __device__ void count_row(const gr_group_params &p, uint64_t group) {
 
 // Which planes a thread has added to, in registers: a bit each. `of_block` are three words in shared memory,
 // all 0 at first.
-template <class In> struct UsedPlanes {
-    static constexpr unsigned words = std::is_same<In, double>::value ? 3 : 1;
+template <class In, unsigned Words = std::is_same<In, double>::value ? 3 : 1> struct UsedPlanes {
+    static constexpr unsigned words = Words;
     uint32_t *of_block;
     uint32_t bits[words] = {};
 
@@ -43,9 +43,10 @@ template <class In> struct UsedPlanes {
 };
 
 // Adds to planes and flags.
-template <class In> struct PlaneAdder {
+template <class In, class Used = UsedPlanes<In>> struct PlaneAdder {
     const gr_group_params &p;
-    UsedPlanes<In> &used;
+    Used &used;
+    unsigned lowest_plane = 0; // the number of plane 0 among the planes of all exponents
 
     __device__ void add_to_plane(uint64_t result, unsigned plane, int64_t addend) const {
         used.mark(plane);
@@ -67,8 +68,11 @@ template <class In> struct PlaneAdder {
         }
     }
     __device__ void add(In x, uint64_t result) const {
-        const unsigned flags =
-            Planes<In>::add(x, [&](unsigned plane, int64_t addend) { add_to_plane(result, plane, addend); });
+        const unsigned flags = Planes<In>::add(
+            x, [&](unsigned plane, int64_t addend) { add_to_plane(result, plane - lowest_plane, addend); });
+        set_flags(flags, result);
+    }
+    __device__ void set_flags(unsigned flags, uint64_t result) const {
         if (flags != 0) {
             uint32_t *at = reinterpret_cast<uint32_t *>(p.flags) + result;
             if ((*reinterpret_cast<volatile uint32_t *>(at) & flags) != flags)
@@ -79,7 +83,7 @@ template <class In> struct PlaneAdder {
     __device__ void publish() const {
         used.collect();
         __syncthreads();
-        if (threadIdx.x < UsedPlanes<In>::words && used.of_block[threadIdx.x] != 0)
+        if (threadIdx.x < Used::words && used.of_block[threadIdx.x] != 0)
             atomicOr(header_of(p) + GR_GROUP_USED + threadIdx.x, used.of_block[threadIdx.x]);
     }
 };

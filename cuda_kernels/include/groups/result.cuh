@@ -63,12 +63,13 @@ template <class In> struct GroupResult {
     using Traits = Planes<In>;
     static constexpr unsigned few = 4, few_digits = 8;
     const gr_group_params &p;
+    const int lowest_plane; // the number of plane 0 among the planes of all exponents
     uint32_t used[3];
     int first, last; // planes in use; first > last if there are none
 
     // `words`: three words with a bit for each plane in use.
-    __device__ GroupResult(const gr_group_params &params, const uint32_t *words)
-        : p(params), first(0), last(-1) {
+    __device__ GroupResult(const gr_group_params &params, const uint32_t *words, int lowest_plane = 0)
+        : p(params), lowest_plane(lowest_plane), first(0), last(-1) {
 #pragma unroll
         for (int i = 2; i >= 0; --i) {
             used[i] = words[i];
@@ -84,8 +85,8 @@ template <class In> struct GroupResult {
     __device__ int64_t *plane_at(int plane, uint64_t result) const {
         return reinterpret_cast<int64_t *>(p.planes) + plane * p.results + result;
     }
-    static __device__ int position_of(int plane) {
-        return Traits::position + int(Traits::bits) * plane;
+    __device__ int position_of(int plane) const {
+        return Traits::position + int(Traits::bits) * (plane + lowest_plane);
     }
     // Takes up to `few` planes at once.
     __device__ void take_planes(uint64_t result, int64_t (&value)[few]) const {
@@ -96,6 +97,14 @@ template <class In> struct GroupResult {
         for (unsigned i = 0; i < few; ++i)
             if (value[i] != 0)
                 *plane_at(first + i, result) = 0;
+    }
+    // Zeroes the planes and the flags of a result.
+    __device__ void clear(uint64_t result) const {
+        GR_EXACT_NO_UNROLL
+        for (int plane = first; plane <= last; ++plane)
+            if (uses(plane))
+                *plane_at(plane, result) = 0;
+        reinterpret_cast<uint32_t *>(p.flags)[result] = 0;
     }
     // The sum by a state of `Words` words whose digit 0 is digit `from` of the state of all exponents.
     template <unsigned Words>
@@ -138,6 +147,14 @@ template <class In> struct GroupResult {
         if (units != 0)
             bits += uint32_t(exponent) << 23;
         return units == 0 || (to > 0 && to < 255);
+    }
+    // The float64 of units * 2^exponent, of rounded units, unless it is subnormal or overflows.
+    static __device__ bool round_narrow(double units, int exponent, uint64_t &bits) {
+        bits = uint64_t(__double_as_longlong(units));
+        const int to = int(bits >> 52 & 2047) + exponent;
+        if (units != 0)
+            bits += uint64_t(exponent) << 52;
+        return units == 0 || (to > 0 && to < 2047);
     }
     // The bits of (units * 2^position + the planes) / divisor; |units| < 2^unit_bits, or 0 with no bits.
     __device__ uint64_t round(uint64_t result, Whole units, int position, int unit_bits, uint64_t divisor,

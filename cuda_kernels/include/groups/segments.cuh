@@ -2,6 +2,7 @@
 // segments as if they were one array.
 #pragma once
 
+#include "grid/tickets.cuh"
 #include "groups/addends.cuh"
 #include "groups/partition/params.h"
 
@@ -163,5 +164,79 @@ struct SegmentRows {
         return true;
     }
 };
+
+// Rows of a thread, as they are in memory: to convert them at once would make it wait for the loads.
+template <class In> struct SegmentBatch {
+    static constexpr unsigned each = GR_PARTITION_ROWS_PER_THREAD;
+    uint16_t group[each];
+    In x[each];
+    unsigned valid; // a bit each
+
+    __device__ void load(const gr_partition_params &q, SegmentRows &rows) {
+        valid = 0;
+#pragma unroll
+        for (unsigned i = 0; i < each; ++i) {
+            uint32_t row;
+            if (rows.next(row)) {
+                group[i] = reinterpret_cast<const uint16_t *>(q.locals)[row];
+                x[i] = reinterpret_cast<const In *>(q.values)[row];
+                valid |= 1u << i;
+            }
+        }
+    }
+};
+
+// Calls work(batch) for the rows of a share; for all threads of a block. A barrier follows. With Ahead, the
+// next batch is in flight meanwhile; work that needs many registers has no room for it.
+template <class In, bool Ahead = true, class Work>
+__device__ void each_batch(const gr_partition_params &q, const PartitionShare &share, Segments &segments,
+                           const Work &work) {
+    uint32_t count = 0;
+    for (uint64_t first = 0; first < q.tiles; first += Segments::threads) {
+        segments.read(q, share, first, count);
+        SegmentRows rows(segments);
+        SegmentBatch<In> batch;
+        batch.load(q, rows);
+        while (__any_sync(0xffffffffu, batch.valid != 0)) {
+            const SegmentBatch<In> now = batch;
+            if (Ahead)
+                batch.load(q, rows); // in flight while these are added
+            work(now);
+            if (!Ahead)
+                batch.load(q, rows);
+        }
+        __syncthreads();
+    }
+}
+
+inline __device__ uint32_t *state_of(const gr_partition_params &q) {
+    return reinterpret_cast<uint32_t *>(q.state);
+}
+
+// Whether a block is the last of those that share its partition; for all threads of a block.
+inline __device__ bool is_last_of_partition(const gr_partition_params &q, const PartitionShare &share) {
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = grid::draw_ticket(state_of(q) + GR_PARTITION_TICKETS + share.partition, share.blocks) ==
+               share.blocks - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
+
+// The last block of the grid zeroes the numbers of rows, which all blocks have read; for all threads of a
+// block.
+inline __device__ void clear_rows(const gr_partition_params &q) {
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = grid::draw_ticket(state_of(q) + GR_PARTITION_TICKET, gridDim.x) == gridDim.x - 1;
+    __syncthreads();
+    if (last && threadIdx.x < GR_PARTITION_TABLE)
+        state_of(q)[GR_PARTITION_ROWS + threadIdx.x] = 0;
+}
 
 } // namespace gr::groups

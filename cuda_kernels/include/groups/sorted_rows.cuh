@@ -7,10 +7,9 @@
 #include "common/entry.cuh"
 #include "common/pdl.cuh"
 #include "groups/column_sums.cuh"
+#include "groups/row_ring.cuh"
 
 namespace gr::groups {
-
-template <class In, unsigned V> struct alignas(sizeof(In) * V) ColumnPack { In x[V]; };
 
 template <class In, unsigned V> struct SortedRows {
     using Sum = Column<In>;
@@ -32,20 +31,16 @@ template <class In, unsigned V> struct SortedRows {
     static constexpr gr_exact_size size =
         Planes<typename std::conditional<Sum::has_states, In, float>::type>::size;
 
-    static constexpr unsigned batch = GR_SORTED_BATCH;
-
     const gr_sorted_rows_params &p;
     const Scale scale;
-    const uint32_t last;  // sorted row
     uint32_t mask;        // of the lanes of the team
     uint32_t slice;       // of columns
     uint64_t line, first; // the first column of the thread
     const In *in;         // of row 0
     bool takes_columns;
 
-    __device__ SortedRows(const gr_sorted_rows_params &params, uint64_t slice_number, unsigned exponent,
-                          uint32_t rows)
-        : p(params), scale(params, exponent), last(rows - 1), slice(uint32_t(slice_number)) {
+    __device__ SortedRows(const gr_sorted_rows_params &params, uint64_t slice_number, unsigned exponent)
+        : p(params), scale(params, exponent), slice(uint32_t(slice_number)) {
         const gr_group_params &r = p.rows;
         const unsigned width = 1u << p.width_shift, lane = threadIdx.x % width;
         mask = (width == 32 ? 0xffffffffu : (1u << width) - 1) << (threadIdx.x % 32 - lane);
@@ -67,37 +62,56 @@ template <class In, unsigned V> struct SortedRows {
         return reinterpret_cast<const uint32_t *>(p.order);
     }
 
-    // Rows that a thread loads while it adds those before them: elements of them, in the order of sorting.
-    struct Rows {
-        ColumnPack<In, V> pack[batch];
-    };
-    __device__ ColumnPack<In, V> load(uint32_t row) const {
-        return *reinterpret_cast<const ColumnPack<In, V> *>(in + int64_t(row) * p.rows.along_stride);
-    }
-    __device__ void load(Rows &rows, uint32_t at) const {
-        uint32_t row[batch];
-#pragma unroll
-        for (unsigned i = 0; i < batch; ++i)
-            row[i] = order()[min(at + i, last)];
-#pragma unroll
-        for (unsigned i = 0; i < batch; ++i)
-            rows.pack[i] = load(row[i]);
+    using Ring = RowRing<In, V>;
+    // The rows of a thread from `begin` to `end`.
+    __device__ Ring ring_of(uint32_t begin, uint32_t end) const {
+        __shared__ typename Ring::Pack slots[Ring::depth][Ring::threads];
+        return Ring(slots, in, p.rows.along_stride, order(), begin, end);
     }
 
-    // The sums of sorted rows, the first of which are in `rows`; afterwards it has the rows from `end` on.
-    __device__ Sums sums_of(uint32_t begin, uint32_t end, Rows &rows) const {
+    // The sums of sorted rows, which come next in the ring.
+    __device__ Sums sums_of(uint32_t begin, uint32_t end, Ring &ring) const {
         Sums sums;
-        for (uint32_t at = begin; at < end; at += batch) {
-            Rows next;
-            load(next, min(at + batch, end));
-#pragma unroll
-            for (unsigned i = 0; i < batch; ++i)
-#pragma unroll
-                for (unsigned v = 0; v < V; ++v)
-                    sums.column[v].add(at + i < end ? rows.pack[i].x[v] : Sum::neutral(), scale, sums.range);
-            rows = next;
+        for (uint32_t at = begin; at < end;) {
+            if (at >= ring.ready)
+                ring.advance();
+            const uint32_t upto = min(end, ring.ready);
+            if constexpr (V == 1)
+                add_some(sums, ring, at, upto);
+            else if (upto - at == Ring::batch)
+                add_batch(sums, ring.at(at));
+            else
+                add_each(sums, ring.at(at), upto - at);
+            at = upto;
         }
         return sums;
+    }
+    __device__ void add_batch(Sums &sums, const typename Ring::Pack *pack) const {
+#pragma unroll
+        for (unsigned i = 0; i < Ring::batch; ++i)
+            add(sums, pack[i * Ring::threads]);
+    }
+    // A few rows of a batch, one after the other.
+    __device__ void add_each(Sums &sums, const typename Ring::Pack *pack, uint32_t count) const {
+#pragma unroll 1
+        for (uint32_t i = 0; i < count; ++i)
+            add(sums, pack[i * Ring::threads]);
+    }
+    // Rows of a batch from `begin` to `end`, where a warp may have several teams, whose runs end at different
+    // rows: the others count as -0, so that all teams take the same instructions.
+    __device__ void add_some(Sums &sums, const Ring &ring, uint32_t begin, uint32_t end) const {
+        const uint32_t first = begin / Ring::batch * Ring::batch, before = begin - first, count = end - begin;
+        const typename Ring::Pack *pack = ring.at(first);
+#pragma unroll
+        for (unsigned i = 0; i < Ring::batch; ++i) {
+            const typename Ring::Pack none = {{Sum::neutral()}};
+            add(sums, i - before < count ? pack[i * Ring::threads] : none);
+        }
+    }
+    __device__ void add(Sums &sums, const typename Ring::Pack &pack) const {
+#pragma unroll
+        for (unsigned v = 0; v < V; ++v)
+            sums.column[v].add(pack.x[v], scale, sums.range);
     }
 
     // The bits of a column of a run of which an element is out of range, by a superaccumulator.
@@ -122,12 +136,36 @@ template <class In, unsigned V> struct SortedRows {
             return uint64_t(__double_as_longlong(double(FloatColumn<In>::widened(x))));
     }
 
+    // Where the results of the thread's columns of a group are.
+    __device__ Bits *result(uint32_t group) const {
+        return reinterpret_cast<Bits *>(p.rows.out) + (line * p.rows.groups + group) * p.rows.inner + first;
+    }
+    // Stores several words at once. In C++ the compiler would merge these stores with those of single words.
+    static __device__ void put_words(Bits *out, const ColumnPack<Bits, V> &bits) {
+        constexpr unsigned words = sizeof(bits) / 4, each = words < 4 ? words : 4;
+        uint32_t word[words];
+        __builtin_memcpy(word, &bits, sizeof bits);
+        const size_t at = __cvta_generic_to_global(out);
+#pragma unroll
+        for (unsigned i = 0; i < words; i += each) {
+            if constexpr (each == 1)
+                asm volatile("st.global.b32 [%0], %1;" ::"l"(at), "r"(word[0]) : "memory");
+            else if constexpr (each == 2)
+                asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(at), "r"(word[0]), "r"(word[1])
+                             : "memory");
+            else
+                asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(at + 4 * i), "r"(word[i]),
+                             "r"(word[i + 1]), "r"(word[i + 2]), "r"(word[i + 3])
+                             : "memory");
+        }
+    }
     __device__ void put(uint32_t group, const ColumnPack<Bits, V> &bits) const {
-        Bits *out =
-            reinterpret_cast<Bits *>(p.rows.out) + (line * p.rows.groups + group) * p.rows.inner + first;
-        if (V > 1 && p.rows.out % (sizeof(Bits) * V) == 0) {
-            *reinterpret_cast<ColumnPack<Bits, V> *>(out) = bits;
-            return;
+        Bits *const out = result(group);
+        if constexpr (V > 1) {
+            if (p.rows.out % sizeof(bits) == 0) {
+                put_words(out, bits);
+                return;
+            }
         }
 #pragma unroll
         for (unsigned v = 0; v < V; ++v)
@@ -139,18 +177,19 @@ template <class In, unsigned V> struct SortedRows {
         if (!takes_columns)
             return;
         const uint64_t divisor = is_mean() ? run.end - run.begin : 1;
-        ColumnPack<Bits, V> bits;
-        if (Sum::has_states && !sums.exact(scale)) {
-            if constexpr (Sum::has_states)
+        if constexpr (Sum::has_states) {
+            if (!sums.exact(scale)) {
                 GR_EXACT_NO_UNROLL
-            for (unsigned v = 0; v < V; ++v)
-                bits.x[v] =
-                    Bits(sum_slowly(order(), in + v, p.rows.along_stride, run.begin, run.end, divisor));
-        } else {
-#pragma unroll
-            for (unsigned v = 0; v < V; ++v)
-                bits.x[v] = sums.column[v].round(scale, divisor);
+                for (unsigned v = 0; v < V; ++v)
+                    result(group)[v] =
+                        Bits(sum_slowly(order(), in + v, p.rows.along_stride, run.begin, run.end, divisor));
+                return;
+            }
         }
+        ColumnPack<Bits, V> bits;
+#pragma unroll
+        for (unsigned v = 0; v < V; ++v)
+            bits.x[v] = sums.column[v].round(scale, divisor);
         put(group, bits);
     }
 
@@ -316,6 +355,16 @@ inline __device__ void clear_counts(const gr_sorted_rows_params &p) {
             reinterpret_cast<uint32_t *>(p.counts)[i] = 0;
 }
 
+// The end of the rows of a team whose chunks end at `end`: it takes the rest of a group that it adds up
+// alone.
+inline __device__ uint32_t end_of_rows(const gr_sorted_run *runs, const uint32_t *run_of, uint32_t end,
+                                       uint32_t rows) {
+    if (end == rows)
+        return end;
+    const gr_sorted_run run = runs[run_of[end]];
+    return run.slot == GR_SORTED_SHORT && run.begin < end ? run.end : end;
+}
+
 template <class In, unsigned V> __device__ void sum_sorted_rows(const gr_sorted_rows_params &p) {
     using Work = SortedRows<In, V>;
     pdl_as_comments::pdl_launch_dependents();
@@ -329,7 +378,7 @@ template <class In, unsigned V> __device__ void sum_sorted_rows(const gr_sorted_
     const uint64_t begin = uint64_t(chunk) * p.chunk;
     if (begin >= rows)
         return;
-    const Work work(p, team - uint64_t(chunk) * p.slices, choice[GR_SORTED_EXPONENT], rows);
+    const Work work(p, team - uint64_t(chunk) * p.slices, choice[GR_SORTED_EXPONENT]);
     uint32_t end = uint32_t(min(begin + p.chunk, uint64_t(rows))), at = uint32_t(begin), number = run_of[at];
     gr_sorted_run run = runs[number];
     const auto next_of = [&] { // the number of the next run
@@ -352,8 +401,7 @@ template <class In, unsigned V> __device__ void sum_sorted_rows(const gr_sorted_
     const unsigned lane = threadIdx.x & ((1u << p.width_shift) - 1);
     typename Work::Piece piece = {};
     unsigned pieces = 0; // of the lanes of the team
-    typename Work::Rows ahead;
-    work.load(ahead, at);
+    typename Work::Ring ring = work.ring_of(at, end_of_rows(runs, run_of, end, rows));
     for (;;) {
         const uint32_t upto = run.slot == GR_SORTED_SHORT ? run.end : min(run.end, end);
         const bool more = run.end < end;
@@ -362,7 +410,7 @@ template <class In, unsigned V> __device__ void sum_sorted_rows(const gr_sorted_
             number = next_of();
             next = runs[number];
         }
-        const typename Work::Sums sums = work.sums_of(at, upto, ahead);
+        const typename Work::Sums sums = work.sums_of(at, upto, ring);
         const uint32_t group = run.group & ~GR_SORTED_LAST_RUN;
         if (run.slot == GR_SORTED_SHORT) {
             work.put_group(run, group, sums);

@@ -206,6 +206,15 @@ template <class In> struct WindowTable {
         units = int64_t(uint64_t(int64_t(upper)) << 32) + at[0];
         return choice.windows == 1 && uint32_t(upper) + (1u << 29) < 1u << 30;
     }
+    // The integer of a group of three words, rounded once, if the upper two words surely have less than 54
+    // bits: the sum of two doubles, of which an FMA multiplies one by 2^32.
+    __device__ bool narrow(unsigned group, const WindowChoice &choice, double &units) const {
+        const int32_t *at = word_at(group, 0);
+        const int32_t top = at[2 * groups];
+        const int64_t upper = int64_t(uint64_t(int64_t(top)) << 32) + at[groups];
+        units = __fma_rn(double(upper), 0x1p32, double(at[0]));
+        return choice.windows == 1 && uint32_t(top) + (1u << 19) < 1u << 20;
+    }
     // The integer of a window.
     __device__ exact::Whole window(unsigned number, unsigned group) const {
         const int32_t *at = word_at(group, number);

@@ -4,8 +4,8 @@
 using namespace gr::groups;
 
 #define GR_GROUP_ROWS(name, In, V)                                                                           \
-    GR_ENTRY((GR_SORTED_SUM_THREADS), group_rows_##name##_##V, __grid_constant__ gr_sorted_rows_params,      \
-             sum_sorted_rows<In, V>)
+    GR_ENTRY((GR_SORTED_SUM_THREADS, V < 4 ? 3 : 2), group_rows_##name##_##V,                                \
+             __grid_constant__ gr_sorted_rows_params, sum_sorted_rows<In, V>)
 
 #define GR_GROUP_ROWS_OF(name, In)                                                                           \
     GR_GROUP_ROWS(name, In, 1)                                                                               \
