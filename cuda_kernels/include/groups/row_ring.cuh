@@ -13,7 +13,7 @@ template <class In, unsigned V> struct RowRing {
     using Pack = ColumnPack<In, V>;
     static constexpr unsigned batch = GR_SORTED_BATCH, threads = GR_SORTED_SUM_THREADS;
 #if __CUDA_ARCH__ >= 800
-    static constexpr bool async = sizeof(Pack) >= 4; // cp.async copies 4 bytes or more
+    static constexpr bool async = V > 1 && sizeof(Pack) >= 4; // cp.async copies 4 bytes or more
 #else
     static constexpr bool async = false; // registers have the batch after the one that is added
 #endif

@@ -51,50 +51,48 @@ template <> constexpr bool pads<Prod<gr_c128>> = false;
 
 // ---- vectors of rows that begin anywhere ----
 
-// The vector at an address, element by element.
-template <class In> __device__ Vec16<In> by_elements(uint64_t from) {
-    Vec16Elements<In> x;
+// Loads N vectors, the first `valid` of them if that is less, which are `apart` bytes from each other. Those
+// that begin anywhere are loaded by elements or words, of which neighbouring lanes read the same sectors.
+template <class In, unsigned N, bool Unaligned>
+__device__ void load_vectors(Vec16<In> (&x)[N], uint64_t from, uint64_t apart, int valid) {
+    if constexpr (!Unaligned) {
 #pragma unroll
-    for (unsigned e = 0; e < Vec16<In>::length; ++e)
-        x.element[e] = reinterpret_cast<const In *>(from)[e];
-    return x.chunk;
-}
-
-// The vector that begins `skew` bytes behind an aligned address, out of two aligned vectors. Elements of
-// eight bytes are two loads by themselves.
-template <class In> __device__ Vec16<In> across(uint64_t aligned_at, unsigned skew) {
-    if constexpr (sizeof(In) > 4) {
-        return by_elements<In>(aligned_at + skew);
-    } else {
-        const Vec16<In> *const aligned = reinterpret_cast<const Vec16<In> *>(aligned_at);
-        const Vec16<In> low = aligned[0], high = aligned[1];
-        constexpr bool halves = sizeof(In) < 4; // whose skew may be half a word
-        uint32_t word[8];
+        for (int k = 0; k < int(N); ++k)
+            if (k < valid)
+                x[k] = *reinterpret_cast<const Vec16<In> *>(from + k * apart);
+    } else if constexpr (sizeof(In) >= 4) {
 #pragma unroll
-        for (unsigned i = 0; i < 8; ++i)
-            word[i] = i < 4 ? low.word(i) : high.word(i - 4);
+        for (int k = 0; k < int(N); ++k)
+            if (k < valid) {
+                Vec16Elements<In> all;
 #pragma unroll
-        for (unsigned i = 0; i < 5 + halves; ++i)
-            word[i] = skew & 8 ? word[i + 2] : word[i];
+                for (unsigned e = 0; e < Vec16<In>::length; ++e)
+                    all.element[e] = reinterpret_cast<const In *>(from + k * apart)[e];
+                x[k] = all.chunk;
+            }
+    } else { // halves: whole words, and if these begin behind the first half, that one and the last one
+        const unsigned odd = unsigned(from) & 2;
+        uint32_t word[N][5];
 #pragma unroll
-        for (unsigned i = 0; i < 4 + halves; ++i)
-            word[i] = skew & 4 ? word[i + 1] : word[i];
-        Vec16<In> x;
+        for (int k = 0; k < int(N); ++k)
+            if (k < valid) {
+                const uint16_t *const half = reinterpret_cast<const uint16_t *>(from + k * apart);
+                const uint32_t *const whole = reinterpret_cast<const uint32_t *>(from + k * apart + odd);
 #pragma unroll
-        for (unsigned i = 0; i < 4; ++i)
-            x.set_word(i, halves ? __funnelshift_r(word[i], word[i + 1], 8 * (skew & 2)) : word[i]);
-        return x;
+                for (unsigned i = 0; i < 3; ++i)
+                    word[k][i + 1] = whole[i];
+                word[k][0] = odd ? half[0] : 0;
+                word[k][4] = odd ? half[7] : whole[3];
+            }
+#pragma unroll
+        for (int k = 0; k < int(N); ++k)
+            if (k < valid) {
+                word[k][0] <<= 16;
+#pragma unroll
+                for (unsigned i = 0; i < 4; ++i)
+                    x[k].set_word(i, __funnelshift_l(word[k][i], word[k][i + 1], 8 * odd));
+            }
     }
-}
-
-// Where a row lies, which is longer than two vectors. No byte outside of it is read.
-struct RowBytes {
-    uint64_t begin, size;
-};
-
-// Whether all bytes of the two vectors that `across` reads are the row's.
-template <class In> __device__ bool is_inside(const RowBytes &row, uint64_t from, unsigned skew) {
-    return sizeof(In) > 4 || from - (row.begin + skew) <= row.size - 32;
 }
 
 // ---- one lane of a piece ----
@@ -108,56 +106,35 @@ __device__ void add_half(typename A::Acc &one, const Vec16<In> *x) {
         one = fold<F, A>(one, of_vectors<A, N>(x));
 }
 
-// A strip that is whole. Only its first vector and its last one can be those of the row.
+// A strip that is whole.
 template <class F, class A, class In, bool Unaligned>
-__device__ typename A::Acc of_whole_strip(const RowBytes &row, uint64_t from, uint64_t apart) {
+__device__ typename A::Acc of_whole_strip(uint64_t from, uint64_t apart) {
     constexpr unsigned half = GR_STRIP_VECTORS / 2;
-    const unsigned skew = Unaligned ? from % 16 : 0;
-    const auto load = [&](Vec16<In>(&x)[half], unsigned first) {
-#pragma unroll
-        for (unsigned k = 0; k < half; ++k) {
-            const uint64_t at = from + (first + k) * apart;
-            if (!Unaligned)
-                x[k] = *reinterpret_cast<const Vec16<In> *>(at);
-            else if ((first + k == 0 || first + k == 2 * half - 1) && !is_inside<In>(row, at, skew))
-                x[k] = by_elements<In>(at);
-            else
-                x[k] = across<In>(from - skew + (first + k) * apart, skew);
-        }
-    };
     Vec16<In> x[half];
-    load(x, 0);
+    load_vectors<In, half, Unaligned>(x, from, apart, half);
     typename A::Acc one = of_vectors<A, half>(x);
-    load(x, half);
+    load_vectors<In, half, Unaligned>(x, from + half * apart, apart, half);
     add_half<F, A, half>(one, x);
     return one;
 }
 
 // A strip that may have fewer vectors, `left`. What is missing in half a strip is padded; without an element
 // for that, each of its vectors is folded alone.
-template <class F, class A, class In>
-__device__ typename A::Acc of_strip(const RowBytes &row, uint64_t from, uint64_t apart, int left,
-                                    bool unaligned) {
+template <class F, class A, class In, bool Unaligned>
+__device__ typename A::Acc of_strip(uint64_t from, uint64_t apart, int left) {
     using Acc = typename A::Acc;
     constexpr int half = GR_STRIP_VECTORS / 2;
-    const unsigned skew = from % 16;
     Acc one = A::init();
     bool has_vectors = is_neutral<A>;
 #pragma unroll 1
     for (int first = 0; first < 2 * half && first < left; first += half, from += half * apart) {
         const int here = left - first;
         Vec16<In> x[half];
+        load_vectors<In, half, Unaligned>(x, from, apart, here);
+        if constexpr (pads<F>) {
 #pragma unroll
-        for (int k = 0; k < half; ++k) {
-            const uint64_t at = from + k * apart;
-            if constexpr (pads<F>)
-                x[k] = broadcast_vec16(F::padding());
-            if (k < here) {
-                if (!unaligned)
-                    x[k] = *reinterpret_cast<const Vec16<In> *>(at);
-                else
-                    x[k] = is_inside<In>(row, at, skew) ? across<In>(at - skew, skew) : by_elements<In>(at);
-            }
+            for (int k = 0; k < half; ++k)
+                x[k] = k < here ? x[k] : broadcast_vec16(F::padding());
         }
         if (pads<F> || here >= half) {
             if (first > 0)
@@ -231,7 +208,6 @@ template <class F, class A, class In> __device__ void reduce_pieces(const gr_gen
     const uint64_t result = uint64_t(blockIdx.x) * (GR_GENERAL_THREADS / along) + threadIdx.x / along;
     const bool active = result < p.results;
     const uint64_t base = p.in + offsets(p.keep, active ? result : 0).in;
-    const RowBytes row = {base, r.run * sizeof(In)};
     const bool unaligned = p.flags & GR_UNALIGNED_ROWS;
     // Accumulators of strips: those of a piece are neighbours.
     Acc *const strips = reinterpret_cast<Acc *>(raw) +
@@ -262,17 +238,19 @@ template <class F, class A, class In> __device__ void reduce_pieces(const gr_gen
             from += GR_STRIP_VECTORS * apart;
         };
         unsigned k = 0;
+        const auto take_all = [&](auto is_unaligned) {
+            constexpr bool u = decltype(is_unaligned)::value;
+#pragma unroll 1
+            for (; k < whole_strips; ++k)
+                take(k, of_whole_strip<F, A, In, u>(from, apart));
+#pragma unroll 1
+            for (int here; k < r.each && (here = mine - int((first_strip + k) * GR_STRIP_VECTORS)) > 0; ++k)
+                take(k, of_strip<F, A, In, u>(from, apart, here));
+        };
         if (unaligned)
-#pragma unroll 1
-            for (; k < whole_strips; ++k)
-                take(k, of_whole_strip<F, A, In, true>(row, from, apart));
+            take_all(std::true_type());
         else
-#pragma unroll 1
-            for (; k < whole_strips; ++k)
-                take(k, of_whole_strip<F, A, In, false>(row, from, apart));
-#pragma unroll 1
-        for (int here; k < r.each && (here = mine - int((first_strip + k) * GR_STRIP_VECTORS)) > 0; ++k)
-            take(k, of_strip<F, A, In>(row, from, apart, here, unaligned));
+            take_all(std::false_type());
         if (share_bits > 0) {
             __syncthreads();
             if (first_strip == 0 && mine > 0) {
