@@ -13,6 +13,7 @@ enum { PY_SOURCE, PY_SECOND };
 typedef struct py_call {
     py_job job;
     gr_reduction reduction;
+    unsigned char initial[sizeof(double)]; /* where reduction.initial of the fast path points */
     PyObject *progress; /* the callback, or NULL; borrowed */
     bool keepdims;
     bool exact;            /* computed by exact/ instead of reduce/ */

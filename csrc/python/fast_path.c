@@ -1,6 +1,7 @@
 /* The fast path of the public reductions (sum, mean, var, dot, argmin ...): parses common arguments in C and
    launches the kernels without calling Python code. For any other argument it returns NotImplemented before
    anything was launched: the call falls back to gpureduce/_reduce, which converts, casts, warns or raises. */
+#include <math.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -23,7 +24,7 @@ static bool has_default_options(const py_signature *self, const py_arguments arg
     PyObject *const variant = arguments[PY_NAME_variant];
     return py_is_none(arguments[PY_NAME_dtype]) && py_is_none(arguments[PY_NAME_block_size]) &&
            py_is_none(arguments[PY_NAME_grid_size]) && py_is_none(arguments[PY_NAME_progress]) &&
-           is_default(self, arguments[PY_NAME_initial]) && is_default(self, arguments[PY_NAME_mean]) &&
+           is_default(self, arguments[PY_NAME_mean]) &&
            (variant == NULL ||
             (PyUnicode_CheckExact(variant) && PyUnicode_CompareWithASCIIString(variant, "auto") == 0));
 }
@@ -67,6 +68,45 @@ static bool parse_exact(const py_signature *self, PyObject *value, py_call *call
     call->exact = false;
     return max_count > 0 && gr_dtypes[reduction->dtype].kind == GR_KIND_BITS &&
            gr_dtypes[reduction->dtype].item_bytes <= 4 && py_operand_count(source, NULL) <= max_count;
+}
+
+/* Whether an integer is in the range of a dtype of up to 8 bytes; integers above INT64_MAX are left out. */
+static bool is_in_range(int64_t value, gr_dtype dtype) {
+    const unsigned bits = 8 * (unsigned)gr_dtypes[dtype].item_bytes;
+    if (!gr_dtype_is_signed_integer(dtype))
+        return value >= 0 && (bits == 64 || value >> bits == 0);
+    return value >> (bits - 1) == 0 || value >> (bits - 1) == -1;
+}
+
+/* Parses `initial=`: a Python number that the result's dtype, float32, float64 or an integer, has. False: fall
+   back to Python. */
+static bool parse_initial(const py_signature *self, PyObject *value, py_call *call) {
+    const gr_dtype dtype = call->job.dtype;
+    double real = 0;
+    int overflow = 0;
+    int64_t whole = 0;
+    if (is_default(self, value))
+        return true;
+    if (call->exact || gr_dtypes[dtype].item_bytes > sizeof call->initial || dtype == GR_DTYPE_b8)
+        return false;
+    if (PyLong_CheckExact(value)) {
+        whole = PyLong_AsLongLongAndOverflow(value, &overflow);
+        real = (double)whole;
+    } else if (PyFloat_CheckExact(value)) {
+        real = PyFloat_AS_DOUBLE(value);
+    }
+    const float single = (float)real;
+    call->reduction.initial = call->initial;
+    if (dtype == GR_DTYPE_f32 || dtype == GR_DTYPE_f64) {
+        memcpy(call->initial, dtype == GR_DTYPE_f32 ? (const void *)&single : &real,
+               gr_dtypes[dtype].item_bytes);
+        return overflow == 0 && (PyFloat_CheckExact(value) || (double)single == real) &&
+               (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) &&
+               isfinite(dtype == GR_DTYPE_f32 ? (double)single : real);
+    }
+    memcpy(call->initial, &whole, gr_dtypes[dtype].item_bytes);
+    return gr_dtypes[dtype].kind == GR_KIND_BITS && PyLong_CheckExact(value) && overflow == 0 &&
+           is_in_range(whole, dtype);
 }
 
 /* Whether `axis` and `b` are for an average along any axes, or for a dot product of two vectors or, with an
@@ -123,7 +163,8 @@ static int parse_second(const py_signature *self, const py_arguments arguments, 
     if (!pair && selects_all(self, object))
         return 1;
     if (pair ? !has_vectors(arguments, call->reduction.op, source)
-             : !source->on_device || gr_op_has(call->reduction.op, GR_SELECTS) ||
+             : !source->on_device ||
+                   (gr_op_has(call->reduction.op, GR_SELECTS) && call->reduction.initial == NULL) ||
                    is_for_python(self, call, object))
         return 0;
     const int parsed = py_operand_from_object(call->job.state, object, call->job.conversion, GR_SCOPE_GENERAL,
@@ -185,6 +226,8 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
         (gr_op_is_variance(call->reduction.op) && !pack_ddof(self, arguments, call)))
         return 0;
     py_call_infer_result(call);
+    if (!parse_initial(self, arguments[PY_NAME_initial], call))
+        return 0;
     parsed = py_job_parse_device(&call->job, arguments[PY_NAME_device]);
     if (parsed > 0)
         parsed = parse_second(self, arguments, call);

@@ -299,8 +299,8 @@ def test_what_is_more_than_its_memory_has_no_description(view, capfd):
         5,
     )
     assert [view(a) for a in others] == [None] * len(others)
+    assert capfd.readouterr().err == ""
     assert torch.func.vmap(lambda a: a if view(a) is None else a * torch.nan)(torch.ones(2)).tolist() == [
         1,
         1,
     ]
-    assert capfd.readouterr().err == ""

@@ -105,7 +105,7 @@ def test_results(name, on_device, device):
             for function, cut, more, labels, count in calls_of(shape[axis], device, on_device):
                 want = expected(a, labels, count, op, q, axis, mask)
                 got = function(there, cut, op, axis=axis, device=device, as_device=True, **given, **more)
-                assert got.device == device
+                assert got.device.split(":")[0] == device.split(":")[0]
                 got = got.numpy().astype(np.float64)
                 np.testing.assert_allclose(got, want, 8e-3, 1e-14, err_msg=f"{shape} {op} {q}")
 

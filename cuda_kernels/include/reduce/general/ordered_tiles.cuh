@@ -34,6 +34,14 @@ template <class In> struct RegionTile {
             *reinterpret_cast<Vec16<In> *>(at) = x;
             return;
         }
+        if (sizeof(In) < 4 && e % 2 == 1) { // halves that begin between words
+            Vec16Elements<In> single;
+            single.chunk = x;
+#pragma unroll
+            for (unsigned i = 0; i < width; ++i)
+                *reinterpret_cast<In *>(to + place(t, e + i)) = single.element[i];
+            return;
+        }
 #pragma unroll
         for (unsigned u = 0; u < units; ++u)
             *reinterpret_cast<Unit *>(whole ? at + u * unit_bytes : to + place(t, e + u * each)) =

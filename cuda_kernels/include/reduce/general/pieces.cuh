@@ -53,9 +53,9 @@ template <> constexpr bool pads<Prod<gr_c128>> = false;
 
 // Loads N vectors, the first `valid` of them if that is less, which are `apart` bytes from each other. Those
 // that begin anywhere are loaded by elements or words, of which neighbouring lanes read the same sectors.
-template <class In, unsigned N, bool Unaligned>
-__device__ void load_vectors(Vec16<In> (&x)[N], uint64_t from, uint64_t apart, int valid) {
-    if constexpr (!Unaligned) {
+template <class In, unsigned N>
+__device__ void load_vectors(Vec16<In> (&x)[N], uint64_t from, uint64_t apart, int valid, bool unaligned) {
+    if (!unaligned) {
 #pragma unroll
         for (int k = 0; k < int(N); ++k)
             if (k < valid)
@@ -70,28 +70,27 @@ __device__ void load_vectors(Vec16<In> (&x)[N], uint64_t from, uint64_t apart, i
                     all.element[e] = reinterpret_cast<const In *>(from + k * apart)[e];
                 x[k] = all.chunk;
             }
-    } else { // halves: whole words, and if these begin behind the first half, that one and the last one
-        const unsigned odd = unsigned(from) & 2;
-        uint32_t word[N][5];
+    } else { // halves: whole words; from the second half of a word on, a half before and behind them
+        const bool odd = from & 2;
+        const uint64_t words_at = from + (odd ? 2 : 0);
+        uint32_t ends[N]; // the first half, and the last one
 #pragma unroll
         for (int k = 0; k < int(N); ++k)
             if (k < valid) {
                 const uint16_t *const half = reinterpret_cast<const uint16_t *>(from + k * apart);
-                const uint32_t *const whole = reinterpret_cast<const uint32_t *>(from + k * apart + odd);
+                const uint32_t *const whole = reinterpret_cast<const uint32_t *>(words_at + k * apart);
 #pragma unroll
                 for (unsigned i = 0; i < 3; ++i)
-                    word[k][i + 1] = whole[i];
-                word[k][0] = odd ? half[0] : 0;
-                word[k][4] = odd ? half[7] : whole[3];
+                    x[k].set_word(i, whole[i]);
+                x[k].set_word(3, odd ? half[7] : whole[3]);
+                ends[k] = odd ? half[0] : 0;
             }
+        if (odd)
 #pragma unroll
-        for (int k = 0; k < int(N); ++k)
-            if (k < valid) {
-                word[k][0] <<= 16;
+            for (int k = 0; k < int(N); ++k)
 #pragma unroll
-                for (unsigned i = 0; i < 4; ++i)
-                    x[k].set_word(i, __funnelshift_l(word[k][i], word[k][i + 1], 8 * odd));
-            }
+                for (unsigned i = 4; i-- > 0;)
+                    x[k].set_word(i, __funnelshift_l(i > 0 ? x[k].word(i - 1) : ends[k] << 16, x[k].word(i), 16));
     }
 }
 
@@ -107,21 +106,21 @@ __device__ void add_half(typename A::Acc &one, const Vec16<In> *x) {
 }
 
 // A strip that is whole.
-template <class F, class A, class In, bool Unaligned>
-__device__ typename A::Acc of_whole_strip(uint64_t from, uint64_t apart) {
+template <class F, class A, class In>
+__device__ typename A::Acc of_whole_strip(uint64_t from, uint64_t apart, bool unaligned) {
     constexpr unsigned half = GR_STRIP_VECTORS / 2;
     Vec16<In> x[half];
-    load_vectors<In, half, Unaligned>(x, from, apart, half);
+    load_vectors<In, half>(x, from, apart, half, unaligned);
     typename A::Acc one = of_vectors<A, half>(x);
-    load_vectors<In, half, Unaligned>(x, from + half * apart, apart, half);
+    load_vectors<In, half>(x, from + half * apart, apart, half, unaligned);
     add_half<F, A, half>(one, x);
     return one;
 }
 
 // A strip that may have fewer vectors, `left`. What is missing in half a strip is padded; without an element
 // for that, each of its vectors is folded alone.
-template <class F, class A, class In, bool Unaligned>
-__device__ typename A::Acc of_strip(uint64_t from, uint64_t apart, int left) {
+template <class F, class A, class In>
+__device__ typename A::Acc of_strip(uint64_t from, uint64_t apart, int left, bool unaligned) {
     using Acc = typename A::Acc;
     constexpr int half = GR_STRIP_VECTORS / 2;
     Acc one = A::init();
@@ -130,7 +129,7 @@ __device__ typename A::Acc of_strip(uint64_t from, uint64_t apart, int left) {
     for (int first = 0; first < 2 * half && first < left; first += half, from += half * apart) {
         const int here = left - first;
         Vec16<In> x[half];
-        load_vectors<In, half, Unaligned>(x, from, apart, here);
+        load_vectors<In, half>(x, from, apart, here, unaligned);
         if constexpr (pads<F>) {
 #pragma unroll
             for (int k = 0; k < half; ++k)
@@ -238,19 +237,12 @@ template <class F, class A, class In> __device__ void reduce_pieces(const gr_gen
             from += GR_STRIP_VECTORS * apart;
         };
         unsigned k = 0;
-        const auto take_all = [&](auto is_unaligned) {
-            constexpr bool u = decltype(is_unaligned)::value;
 #pragma unroll 1
-            for (; k < whole_strips; ++k)
-                take(k, of_whole_strip<F, A, In, u>(from, apart));
+        for (; k < whole_strips; ++k)
+            take(k, of_whole_strip<F, A, In>(from, apart, unaligned));
 #pragma unroll 1
-            for (int here; k < r.each && (here = mine - int((first_strip + k) * GR_STRIP_VECTORS)) > 0; ++k)
-                take(k, of_strip<F, A, In, u>(from, apart, here));
-        };
-        if (unaligned)
-            take_all(std::true_type());
-        else
-            take_all(std::false_type());
+        for (int here; k < r.each && (here = mine - int((first_strip + k) * GR_STRIP_VECTORS)) > 0; ++k)
+            take(k, of_strip<F, A, In>(from, apart, here, unaligned));
         if (share_bits > 0) {
             __syncthreads();
             if (first_strip == 0 && mine > 0) {
