@@ -16,6 +16,14 @@ static bool has_flat(gr_op op, const gr_device *device) {
            device->backend->info.caps.capability >= GR_HOPPER;
 }
 
+/* Whether the result has an axis, if only of length 1. */
+static bool keeps_an_axis(const gr_layout *layout) {
+    for (size_t d = 0; d < layout->ndim; ++d)
+        if (!layout->reduced[d])
+            return true;
+    return false;
+}
+
 void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool exact) {
     gr_layout *layout = &self->layout;
     const gr_op op = self->op;
@@ -31,7 +39,9 @@ void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool 
     layout->packed = packed && !layout->pair;
     layout->only_rows = gr_op_numbers(op) > 1;
     layout->only_axis = layout->only_rows || gr_op_has(op, GR_SHARES_FILE);
-    layout->single_pass = packed && has_flat(op, device) && !layout->only_rows;
+    /* A batch of one row has the bits that the row has among others: not those of the flat kernels. */
+    const bool of_batch = (layout->has_pieces || layout->fixed_order) && keeps_an_axis(layout);
+    layout->single_pass = packed && has_flat(op, device) && !layout->only_rows && !of_batch;
     layout->rearranged = !exact && !layout->only_rows;
     layout->idempotent = gr_op_has(op, GR_IDEMPOTENT);
 }

@@ -38,11 +38,16 @@ def _result(op: str, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
     return jax.ShapeDtypeStruct(shape, dtype)
 
 
-def _of_lines(op: str, elements: Any, parameter: int = 0, exact: bool = False) -> Any:
-    """Reduce the middle axis of (lines, length, inner) by the kernels."""
+def _of_lines(op: str, elements: Any, parameter: int = 0, exact: bool = False, whole: bool = False) -> Any:
+    """Reduce the middle axis of (lines, length, inner) by the kernels; `whole`: of an array without others."""
     lines, _, inner = elements.shape
     described = _result(op, np.dtype(elements.dtype), (lines, inner))
-    attributes: dict[str, targets.Attribute] = {"op": op, "exact": int(exact), "parameter": parameter}
+    attributes: dict[str, targets.Attribute] = {
+        "op": op,
+        "exact": int(exact),
+        "parameter": parameter,
+        "whole": int(whole),
+    }
     (result,) = targets.call("reduce", [elements], [described], **attributes)
     return targets.low_words(result, (lines, inner))
 
@@ -64,18 +69,19 @@ def _merging(op: str, reduce_shard: Callable[[Any], Any]) -> Merging:
 
 
 @functools.cache
-def _lines_reducer(op: str, exact: bool, parameter: int) -> Callable[[Any], Any]:
-    """Return the function of (lines, length, inner) that reduces the middle axis."""
+def _lines_reducer(op: str, exact: bool, parameter: int, whole: bool) -> Callable[[Any], Any]:
+    """Return the function of (lines, length, inner) that reduces the middle axis; `whole`: the only one."""
 
     def reduce_shard(elements: Any) -> Any:
-        return _of_lines(op, elements, parameter, exact)
+        return _of_lines(op, elements, parameter, exact, whole)
 
     merging = _merging(op, reduce_shard) if op in _MERGED and not exact else None
     reduce_lines = jax.custom_batching.custom_vmap(partitioned(reduce_shard, "l n i -> l i", "n", merging))
 
     @reduce_lines.def_vmap
     def batched(size: int, _: Any, elements: Any) -> tuple[Any, bool]:
-        result = reduce_lines(elements.reshape(-1, *elements.shape[2:]))
+        reduce_batch = _lines_reducer(op, exact, parameter, False)
+        result = reduce_batch(elements.reshape(-1, *elements.shape[2:]))
         return result.reshape(size, -1, elements.shape[3]), True
 
     return reduce_lines
@@ -122,7 +128,8 @@ def reduce(
     if 0 in shape:
         described = _result(op, np.dtype(x.dtype), shape)
         return jnp.zeros(shape, described.dtype)
-    return _lines_reducer(op, exact, parameter)(lines_of(x, axes)).reshape(shape)
+    whole = len(axes) == x.ndim
+    return _lines_reducer(op, exact, parameter, whole)(lines_of(x, axes)).reshape(shape)
 
 
 def scan(op: str, x: Any, axis: int) -> Any:

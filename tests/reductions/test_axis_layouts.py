@@ -74,7 +74,7 @@ CUTS = {
     "both repeated": (lambda a: expand(a[:900].reshape(30, 1, 30), (30, 11, 30)), (1, 2), "axis"),
     "results repeated": (lambda a: expand(a[:900].reshape(30, 1, 30), (30, 700, 30)), (2,), "pieces ragged"),
     "results shared": (lambda a: expand(a[:3000].reshape(30, 1, 100), (30, 2000, 100)), (2,), "tiles last"),
-    "all repeated": (lambda a: expand(a[:30, None], (30, 140_000))[:, :, None], (0, 2), "pieces last"),
+    "all repeated": (lambda a: expand(a[:30, None], (30, 140_000))[:, :, None], (0, 2), "tiles last"),
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from tests.support.pages import ROOT
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value", "ignore:overflow", "ignore:divide by zero")
 PAGE = (ROOT / "docs/reference/promises.md").read_text()
 PROMISED = promised(PAGE)
-KEPT = {"yes": set(PROMISES), "from 2 rows": set(PROMISES), "start": {"start"}, "no": set()}
+KEPT = {"yes": set(PROMISES), "start": {"start"}, "no": set()}
 
 
 def test_the_page_has_every_operator_and_dtype():
@@ -50,8 +50,6 @@ def test_a_row_keeps_its_bits_where_the_page_says_so(operator, layout, device, e
         word = PROMISED[operator, dtype, layout]
         for promise in KEPT[word]:
             size = LONG if exhaustive else Size(64, (1, 3))
-            if word == "from 2 rows":
-                size = Size(size.all, tuple(batch for batch in size.batches if batch > 1))
             cell = Cell(operator, dtype, layout, promise)
             assert differences(cell, size, device) == [], cell
 

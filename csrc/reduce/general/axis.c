@@ -228,7 +228,10 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     const gr_dims *keep = &p->keep, *along = &p->along;
     const int64_t item = (int64_t)layout->item_bytes;
     uint64_t width = 1;
-    if (p->count * layout->item_bytes > MAX_TILE_REGION || p->results == 1 || along->extent[1] > 1)
+    /* A single result is here for the order that it has among others. */
+    const bool single = (layout->has_pieces || layout->fixed_order) && along->stride[0] == item;
+    if (p->count * layout->item_bytes > MAX_TILE_REGION || (p->results == 1 && !single) ||
+        along->extent[1] > 1)
         return false;
     if (along->stride[0] == item) {
         if (!layout->in_c_order && p->count * layout->item_bytes > (item == 1   ? MAX_BYTES_TILE
@@ -244,7 +247,7 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t region = p->count * width, regions = p->results / width;
     const size_t outer = width == 1 ? 0 : 1; /* the dimension from region to region */
     if (region * layout->item_bytes > MAX_TILE_REGION || keep->extent[outer] != regions ||
-        keep->stride[outer] != (int64_t)region * item)
+        (regions > 1 && keep->stride[outer] != (int64_t)region * item))
         return false;
 
     /* Tiles start at the array's alignment modulo 16 bytes. Four blocks per SM, if each then has a result
