@@ -192,6 +192,8 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of,
         .to = (uint32_t)to,
         .root = gr_op_has(self->op, GR_ROOT),
         .result_bytes = (uint32_t)gr_dtypes[to].item_bytes,
+        .nan_of_few = (self->op == GR_OP_nanvar || self->op == GR_OP_nanstd) &&
+                      gr_dtypes[self->dtype].kind != GR_KIND_BITS,
     };
     memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
     const size_t bytes = (size_t)params.results * params.result_bytes;

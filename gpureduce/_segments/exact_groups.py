@@ -14,6 +14,7 @@ from gpureduce._reduce import exact_states
 from gpureduce._reduce.exact_squares import PowerSums, variances
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
+from gpureduce._rules import arguments as rules
 from gpureduce._segments.group_squares import square_states
 from gpureduce._segments.masked import label_elements
 from gpureduce._segments.segment_plan import (
@@ -153,7 +154,8 @@ def exact_variances(
     output = OutputSpec(out, options, operand, axis, tuple(shape), (), False)
     output.reject_capture(f"the host rounds the result of exact {op}, which cannot be captured into a graph")
     output.reads += cut.reads
-    if operand.dtype.kind in "biu":
+    integers = operand.dtype.kind in "biu"
+    if integers:
         operand = output.cast(operand, np.dtype(np.float64))
     dtype = exact_states.real(operand.dtype)
     output.set_dtype(dtype, "unsafe")
@@ -172,7 +174,10 @@ def exact_variances(
         counted = [sums.groups]
     counts = np.ascontiguousarray(np.broadcast_to(sums.counts(), counted))
     power = PowerSums(counts, sums.sums(), sums.squares())
-    return output.store(variances(power, operand.dtype, dtype, ddof, op.endswith("std")))
+    found = variances(power, operand.dtype, dtype, ddof, op.endswith("std"))
+    if op.startswith("nan") and not integers:
+        found[counts <= rules.degrees(ddof)] = np.nan
+    return output.store(found)
 
 
 def _sums_under_mask(

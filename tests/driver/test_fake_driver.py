@@ -101,7 +101,7 @@ def check_results_that_stay():
         return orders, result
 
     place = gpureduce.to_device(np.zeros((), np.int64), "cuda")
-    for long_way in ({}, {"initial": 0}):
+    for long_way in ({}, {"dtype": np.int64}):
         for theirs in (None, stream):
             exporter = tensor(there, Exchange(theirs))
             orders, result = summed(exporter, as_device=True, **long_way)
@@ -170,7 +170,7 @@ def check_streams_by_their_objects():
     kinds = (lambda h: Named(cuda_stream=h)), (lambda h: Named(ptr=h)), Protocol, np.uint64
     for kind in kinds:
         stream = kind(handle)
-        for long_way in ({}, {"initial": 0}):
+        for long_way in ({}, {"dtype": np.int64}):
             result = gpureduce.sum(there, as_device=True, stream=stream, **long_way)
             assert result.stream == handle and result.numpy() == HOST.sum()
         held = weakref.ref(stream) if isinstance(stream, (Named, Protocol)) else None
@@ -180,7 +180,7 @@ def check_streams_by_their_objects():
         assert held is None or held() is None
     for nonsense, error in (("x", TypeError), (-1, ValueError), (2**64, ValueError), (1.5, TypeError)):
         for stream in (nonsense, Named(ptr=nonsense), Protocol(nonsense)):
-            for long_way in ({}, {"initial": 0}):
+            for long_way in ({}, {"dtype": np.int64}):
                 with pytest.raises(error):
                     gpureduce.sum(there, stream=stream, **long_way)
     with pytest.raises(ZeroDivisionError):

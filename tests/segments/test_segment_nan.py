@@ -94,6 +94,25 @@ def test_integers_have_no_nans(op, device):
                 assert got.dtype == want.dtype and np.array_equal(got, want)
 
 
+@pytest.mark.parametrize("op", ["var", "std", "nanvar", "nanstd"])
+def test_variances_without_degrees_of_freedom(op, device):
+    """They are infinite or NaN, and of the NaN-aware forms of floats always NaN, as in NumPy."""
+    sizes, number = (4, 2, 1, 3), getattr(np, op)
+    for dtype in (np.float32, np.float16, np.int32):
+        a = np.arange(1, 11).astype(dtype) ** 2
+        if a.dtype.kind == "f":
+            a[[1, 4, 8]] = np.nan
+        parts = np.split(a, np.cumsum(sizes)[:-1])
+        labels, offsets = np.repeat(np.arange(4), sizes), np.concatenate([[0], np.cumsum(sizes)])
+        for exact, ddof in itertools.product((False, True), (1, 2, 3.5)):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                want = np.array([number(part, ddof=ddof) for part in parts], np.float64)
+                for call, cut in ((gpureduce.segment_reduce, offsets), (gpureduce.group_reduce, labels)):
+                    got = call(a, cut, op, ddof=ddof, exact=exact, device=device)
+                    np.testing.assert_allclose(got, want, 2e-3, err_msg=f"{a.dtype} {exact} {ddof}")
+
+
 def test_extremes_of_infinities(device):
     """An infinity is a number: it stays where all others are NaN."""
     a = np.array([math.inf, math.nan, -math.inf, math.nan, math.nan, math.nan])

@@ -96,6 +96,8 @@ extern "C" __global__ void __launch_bounds__(GR_SEGMENT_VARIANCE_THREADS)
     const double factor = squares < 0 ? 1 / SHRINK : 1.0;
     double x = fabs(squares) / max(double(count) - p.ddof, 0.0) * factor * factor;
     x = p.root ? sqrt(x) : x;
+    if (p.nan_of_few && !(double(count) > p.ddof))
+        x = NAN;
     switch (p.to) {
     case SEGMENT_f32:
         return put_variance<float>(p, i, x);
