@@ -78,8 +78,8 @@ static bool is_in_range(int64_t value, gr_dtype dtype) {
     return value >> (bits - 1) == 0 || value >> (bits - 1) == -1;
 }
 
-/* Parses `initial=`: a Python number that the result's dtype, float32, float64 or an integer, has. False: fall
-   back to Python. */
+/* Parses `initial=`: a Python number that the result's dtype, float32, float64 or an integer, has. False:
+   fall back to Python. */
 static bool parse_initial(const py_signature *self, PyObject *value, py_call *call) {
     const gr_dtype dtype = call->job.dtype;
     double real = 0;

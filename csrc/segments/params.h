@@ -137,7 +137,7 @@ typedef struct gr_segment_variance_params {
     double ddof;
     uint32_t to, root; /* to: a row of dtypes.def */
     uint32_t result_bytes;
-    uint32_t nan_of_few; /* Without degrees of freedom the result is NaN: of nanvar and nanstd. */
+    uint32_t nan_of_few;      /* Without degrees of freedom the result is NaN: of nanvar and nanstd. */
     uint8_t empty_result[16]; /* the result of an empty segment */
 } gr_segment_variance_params;
 

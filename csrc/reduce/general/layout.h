@@ -36,6 +36,7 @@ typedef struct gr_layout {
     bool keeps_elements; /* A thread of `rows` keeps the elements of an iteration in registers, which lowers
                             occupancy. */
     bool has_pieces;     /* The operator has the kernel `pieces`. */
+    bool compute_bound;  /* Arithmetic takes longer than memory. */
     bool fixed_order; /* Threads of `tiles` take elements in an order that depends on their number alone. */
     unsigned state_bytes; /* bytes of a State whose registers lower occupancy; else 0 */
 } gr_layout;

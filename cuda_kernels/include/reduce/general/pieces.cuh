@@ -90,7 +90,8 @@ __device__ void load_vectors(Vec16<In> (&x)[N], uint64_t from, uint64_t apart, i
             for (int k = 0; k < int(N); ++k)
 #pragma unroll
                 for (unsigned i = 4; i-- > 0;)
-                    x[k].set_word(i, __funnelshift_l(i > 0 ? x[k].word(i - 1) : ends[k] << 16, x[k].word(i), 16));
+                    x[k].set_word(
+                        i, __funnelshift_l(i > 0 ? x[k].word(i - 1) : ends[k] << 16, x[k].word(i), 16));
     }
 }
 
