@@ -60,6 +60,9 @@ CASES = (
     ),
     *(Case(10**7, 1, groups, values="wide") for groups in (100, 10**4, 10**6)),
     *(Case(10**7, 1, 10**4, dtype=dtype) for dtype in ("float64", "float16", "bfloat16", "int32")),
+    *(Case(10**7, 1, groups, dtype="float64") for groups in (10**5, 10**6, 4 * 10**6)),
+    *(Case(10**7, 1, 10**6, labels, dtype="float64") for labels in ("zipf", "sorted")),
+    Case(10**6, 64, 10**5, dtype="float64"),
 )
 
 
