@@ -362,7 +362,7 @@ static uint64_t share_row(gr_general_params *p, gr_pieces *pieces, uint64_t all,
         side_by_side = power_of_two_from(pieces->pieces, GR_PIECE_BRANCHES);
         share = power_of_two_up_to(GR_GENERAL_THREADS / (lanes * side_by_side), share);
         pieces->each = (uint32_t)strips / share;
-    } else if (share > 1 && groups * lanes * (share / GR_STRIPS_APART) >= enough) {
+    } else if (share > 1 && p->results > 1 && groups * lanes * (share / GR_STRIPS_APART) >= enough) {
         share /= GR_STRIPS_APART;
         pieces->each = GR_STRIPS_APART;
     }

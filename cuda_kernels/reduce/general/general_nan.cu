@@ -13,6 +13,9 @@ template <> constexpr unsigned rows_occupancy<NanMean<gr_f16>, gr_f16> = 4;
 template <> constexpr unsigned rows_occupancy<NanMean<gr_bf16>, gr_bf16> = 4;
 template <> constexpr unsigned rows_occupancy<NanMean<float>, float> = 4;
 template <> constexpr unsigned rows_occupancy<NanMean<double>, double> = 4;
+template <> constexpr unsigned pieces_occupancy<NanMean<gr_f16>, gr_f16> = 3;
+template <> constexpr unsigned pieces_occupancy<NanMean<gr_bf16>, gr_bf16> = 3;
+template <> constexpr unsigned pieces_occupancy<NanMean<float>, float> = 3;
 
 #define GR_SUMS(dtype, In)                                                                                   \
     GR_TAKES_ROWS(nansum, NanSum, dtype, In)                                                                 \

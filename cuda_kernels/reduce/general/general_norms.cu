@@ -8,8 +8,8 @@
 template <> constexpr unsigned columns_occupancy<RootNorm<double>, double> = 4;
 template <> constexpr unsigned rows_occupancy<RootNorm<double>, double> = 4;
 // Exponentials of four vectors of halves are in flight.
-template <> constexpr unsigned rows_occupancy<LogSumExp<gr_f16>, gr_f16> = 2;
-template <> constexpr unsigned rows_occupancy<LogSumExp<gr_bf16>, gr_bf16> = 2;
+template <> constexpr unsigned pieces_occupancy<LogSumExp<gr_f16>, gr_f16> = 2;
+template <> constexpr unsigned pieces_occupancy<LogSumExp<gr_bf16>, gr_bf16> = 2;
 
 #define GR_ANY(dtype, In) GR_AXIS(anynorm, AnyNorm<In>, dtype, FromPower<In>)
 #define GR_REAL_ROW(dtype, In)                                                                               \

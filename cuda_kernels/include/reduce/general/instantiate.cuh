@@ -27,6 +27,8 @@ using RowAccumulator = typename std::conditional<std::is_same<typename F::State,
 
 // Elements are kept in registers until their sum is known to be finite.
 template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
+// `pieces` may need more registers.
+template <class F, class In> constexpr unsigned pieces_occupancy = rows_occupancy<F, In>;
 
 // A kernel of an operator; registers must allow `blocks` blocks per multiprocessor.
 #define GR_GENERAL(kernel, blocks, op, dtype, ...)                                                           \
@@ -35,7 +37,7 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
     GR_GENERAL(rows, (rows_occupancy<F<In>, In>), op, dtype,                                                 \
                reduce_rows<F<In>, RowAccumulator<F<In>, In>, In>)
 #define GR_PIECES(op, F, dtype, In)                                                                          \
-    GR_GENERAL(pieces, (rows_occupancy<F<In>, In>), op, dtype,                                               \
+    GR_GENERAL(pieces, (pieces_occupancy<F<In>, In>), op, dtype,                                             \
                reduce_pieces<F<In>, RowAccumulator<F<In>, In>, In>)
 #define GR_COLUMNS(op, F, dtype, In)                                                                         \
     GR_GENERAL(columns, (columns_occupancy<F<In>, In>), op, dtype, reduce_columns<F<In>, In>)

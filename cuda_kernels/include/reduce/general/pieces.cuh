@@ -107,13 +107,13 @@ __device__ void add_half(typename A::Acc &one, const Vec16<In> *x) {
 }
 
 // A strip that is whole.
-template <class F, class A, class In>
-__device__ typename A::Acc of_whole_strip(uint64_t from, uint64_t apart, bool unaligned) {
+template <class F, class A, class In, bool Unaligned>
+__device__ typename A::Acc of_whole_strip(uint64_t from, uint64_t apart) {
     constexpr unsigned half = GR_STRIP_VECTORS / 2;
     Vec16<In> x[half];
-    load_vectors<In, half>(x, from, apart, half, unaligned);
+    load_vectors<In, half>(x, from, apart, half, Unaligned);
     typename A::Acc one = of_vectors<A, half>(x);
-    load_vectors<In, half>(x, from + half * apart, apart, half, unaligned);
+    load_vectors<In, half>(x, from + half * apart, apart, half, Unaligned);
     add_half<F, A, half>(one, x);
     return one;
 }
@@ -238,9 +238,14 @@ template <class F, class A, class In> __device__ void reduce_pieces(const gr_gen
             from += GR_STRIP_VECTORS * apart;
         };
         unsigned k = 0;
+        if (unaligned)
 #pragma unroll 1
-        for (; k < whole_strips; ++k)
-            take(k, of_whole_strip<F, A, In>(from, apart, unaligned));
+            for (; k < whole_strips; ++k)
+                take(k, of_whole_strip<F, A, In, true>(from, apart));
+        else
+#pragma unroll 1
+            for (; k < whole_strips; ++k)
+                take(k, of_whole_strip<F, A, In, false>(from, apart));
 #pragma unroll 1
         for (int here; k < r.each && (here = mine - int((first_strip + k) * GR_STRIP_VECTORS)) > 0; ++k)
             take(k, of_strip<F, A, In>(from, apart, here, unaligned));
