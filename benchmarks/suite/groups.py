@@ -2,8 +2,9 @@
 
 Each figure is of a CUDA graph that rotates over inputs larger together than the L2 cache, in microseconds per
 call, the median over replays. The results of PyTorch include the zeroed tensor that `index_add_` adds to.
-*deterministic* is `index_add_` in PyTorch's deterministic mode, for uniform labels. It and *jax*, which is `segment_sum` in
-`jax.jit` with int32 labels, run in no graph: their figures are of batches of calls by the wall clock.
+*deterministic* is `index_add_` in PyTorch's deterministic mode, for uniform labels. It and *jax*, which is
+`segment_sum` in `jax.jit` with int32 labels, run in no graph: their figures are of batches of calls by the
+wall clock.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def _result(op: str, dtype: np.dtype, shape: tuple[int, ...]) -> Any:
 
 
 def _of_lines(op: str, elements: Any, parameter: int = 0, exact: bool = False, whole: bool = False) -> Any:
-    """Reduce the middle axis of (lines, length, inner) by the kernels; `whole`: of an array without others."""
+    """Reduce the middle axis of (lines, length, inner) by the kernels. `whole`: it is the only axis."""
     lines, _, inner = elements.shape
     described = _result(op, np.dtype(elements.dtype), (lines, inner))
     attributes: dict[str, targets.Attribute] = {
@@ -70,7 +70,7 @@ def _merging(op: str, reduce_shard: Callable[[Any], Any]) -> Merging:
 
 @functools.cache
 def _lines_reducer(op: str, exact: bool, parameter: int, whole: bool) -> Callable[[Any], Any]:
-    """Return the function of (lines, length, inner) that reduces the middle axis; `whole`: the only one."""
+    """Return the function of (lines, length, inner) that reduces the middle axis. `whole`: the only one."""
 
     def reduce_shard(elements: Any) -> Any:
         return _of_lines(op, elements, parameter, exact, whole)
