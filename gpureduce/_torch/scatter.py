@@ -94,6 +94,8 @@ def _index_added(input: Any, dim: Any, index: Any, source: Any) -> Any:
     """Add the sums of rows to floating-point numbers."""
     if _core_groups is None or type(input) is not torch.Tensor or type(dim) is not int or _compiling():
         return NotImplemented
+    if input.is_nested:  # it has no shape
+        return NotImplemented
     shape, dtype = input.shape, input.dtype
     if not -len(shape) <= dim < len(shape) or is_whole(dtype):
         return NotImplemented

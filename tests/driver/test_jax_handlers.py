@@ -134,7 +134,7 @@ def arrays(workspace_bytes=None):
     source = gpureduce.to_device(HOST, "cuda:0")
     out = gpureduce.to_device(np.zeros(1, np.int64), "cuda:0")
     shapes = ((("int32", (1, 1000, 1)),), (("int64", (1, 1)),))
-    attributes = {"op": "sum", "exact": np.array([0]), "parameter": np.array([0])}
+    attributes = {"op": "sum", "exact": np.array([0]), "parameter": np.array([0]), "whole": np.array([0])}
     needed = _core.jax_workspace("reduce", _core.CUDA, 0, *shapes, attributes)
     size = needed if workspace_bytes is None else workspace_bytes
     workspace = gpureduce.to_device(np.full(max(size, 1), 0xFF, np.uint8), "cuda:0")
@@ -143,7 +143,7 @@ def arrays(workspace_bytes=None):
     return operands, results, (source, out, workspace), needed
 
 
-SUM = {"op": "sum", "exact": 0, "parameter": 0}
+SUM = {"op": "sum", "exact": 0, "parameter": 0, "whole": 0}
 
 
 def check_a_call_that_allocates_nothing():

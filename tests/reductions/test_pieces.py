@@ -30,7 +30,8 @@ def prepared(name, data):
     if name.endswith("prod"):
         return (1 + data / 4096).astype(data.dtype)
     if name == "logsumexp":
-        return data / 8
+        rows = np.arange(len(data), dtype=np.float32)[:, None]
+        return (data / 8 + rows / 64).astype(data.dtype)
     if name.startswith("nan"):
         data.reshape(-1)[::17] = np.nan
     return data

@@ -16,12 +16,12 @@ TARGETS = {
 DTYPES = ("float32", "float64", "int32", "int64", "bool", "uint64", "float16", "complex64", "none")
 EXTENTS = (0, 1, 2, 7, 128, 129, 4097, 1 << 20, 1 << 31, 1 << 40, 1 << 62)
 NAMES = (
-    *("op", "exact", "parameter", "k", "largest", "ranks"),
+    *("op", "exact", "parameter", "whole", "k", "largest", "ranks"),
     *("mean", "lower", "upper", "weight", "rest", "more"),
 )
 # Attributes of calls that are right.
 RIGHT = {
-    "reduce": {"op": "sum", "exact": np.array([0]), "parameter": np.array([0])},
+    "reduce": {"op": "sum", "exact": np.array([0]), "parameter": np.array([0]), "whole": np.array([0])},
     "groups": {"op": "mean"},
     "scan": {"op": "prod"},
     "topk": {"k": np.array([2]), "largest": np.array([1])},
