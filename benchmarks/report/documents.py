@@ -41,7 +41,7 @@ TABLES = {
     ("docs/benchmarks/sums.md", "interleaved"): "interleaved_h200.json",
     ("docs/benchmarks/sums.md", "peers"): "peers_h200.json",
     ("docs/benchmarks/scans-and-segments.md", "scans"): "scans_h100.json",
-    ("docs/benchmarks/groups.md", "groups"): "groups_h100.json",
+    ("docs/benchmarks/groups.md", "groups"): "groups_h200.json",
     ("docs/benchmarks/groups.md", "group_rungs"): "group_rungs_h100.json",
     ("docs/benchmarks/groups.md", "group_extremes"): "group_extremes_h200.json",
     ("docs/benchmarks/several-gpus.md", "multi_device"): "multi_device_h200.json",
@@ -64,11 +64,8 @@ def tables() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for (document, name), result in TABLES.items():
         found.setdefault(document, {})[marker(name)] = find(name).table(load(result))
-    found["docs/benchmarks/groups.md"]["<!-- group-runs -->"] = segments.runs_table(
-        load("groups_runs_h100.json")
-    )
-    found["docs/benchmarks/groups.md"]["<!-- group-peers -->"] = find("groups").table(
-        load("groups_peers_h200.json")
+    found["docs/benchmarks/groups.md"]["<!-- group-partitions -->"] = segments.partitions_table(
+        load("group_partitions_h200.json")
     )
     for seed in (1, 2, 3):
         table = find("cliffs").table(load(f"cliffs_seed{seed}_h200.json"))

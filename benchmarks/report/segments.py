@@ -11,21 +11,22 @@ def _head(record: dict[str, Any]) -> list[str]:
     return [f"{markdown.source(record, 'torch')}: {record['method']}.", ""]
 
 
-def runs_table(record: dict[str, Any]) -> str:
-    """Return the times of `group_reduce` before runs of equal labels were added up first, and after."""
+def partitions_table(record: dict[str, Any]) -> str:
+    """Return the times of groups before more of them were put in order of ranges of labels, and after."""
     rows = (
         [
-            f"{row['rows']:,}",
+            f"`{row['op']}`",
+            f"{row['rows']:,}" + (f" x {row['columns']}" if row["columns"] > 1 else ""),
             f"{row['groups']:,}",
             row["dtype"],
             row["labels"],
             row["values"],
-            *(markdown.median_us(row, name) for name in ("before", "gpureduce")),
+            *(markdown.median_us(row, name) for name in ("before", "gpureduce", "torch")),
         ]
         for row in record["rows"]
     )
-    heads = ["rows", "groups", "dtype", "labels", "values", "before", "after"]
-    return "\n".join(_head(record) + markdown.table(heads, "rrlllrr", rows))
+    heads = ["operator", "rows", "groups", "dtype", "labels", "values", "before", "after", "PyTorch"]
+    return "\n".join(_head(record) + markdown.table(heads, "lrrlllrrr", rows))
 
 
 def exact_table(record: dict[str, Any]) -> str:
