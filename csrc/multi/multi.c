@@ -49,9 +49,7 @@ static kernel kernel_of(gr_multi_op op, gr_dtype dtype) {
                               GR_EXACT_PRODUCT_BINS * 16, GR_EXACT_WIDE_WORDS};
     if (op == GR_MULTI_SUM || op == GR_MULTI_NORM1)
         return wide ? (kernel){"sum", GR_EXACT_WIDE_THREADS, 1, GR_EXACT_WIDE_BINS * 16, GR_EXACT_WIDE_WORDS}
-               : dtype == GR_DTYPE_bf16
-                   ? (kernel){"sum", GR_EXACT_HALF_THREADS, 2, GR_EXACT_HALF_BYTES, GR_EXACT_NARROW_WORDS}
-                   : (kernel){"sum", GR_EXACT_THREADS, 4, GR_EXACT_NARROW_BINS * 8, GR_EXACT_NARROW_WORDS};
+                    : (kernel){"sum", GR_EXACT_THREADS, 4, GR_EXACT_NARROW_BINS * 8, GR_EXACT_NARROW_WORDS};
     const char *name = op == GR_MULTI_FINGERPRINT ? "finger" : op == GR_MULTI_SCALE ? "scale" : "max";
     return (kernel){name, GR_MULTI_THREADS, BLOCKS_PER_SM, 0, 0};
 }

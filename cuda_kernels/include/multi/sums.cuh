@@ -41,6 +41,149 @@ template <class In> struct Sums {
     }
 };
 
+// The window of a two-byte dtype. A thread adds the elements of a vector to each other without a rounding, if
+// their exponents are near, and the sums of vectors in a double. The double takes up to 2^log_adds elements
+// of `span` binades below 2^top: sums are less than 2^(top + log_adds), and multiples of 2^(top - span - 7),
+// which are 53 bits. All elements of float16 are multiples of 2^-24, so that one window takes them all. Other
+// elements, and full windows, go to the bins of float32.
+//
+// Partial sums of a vector are less than 2^(largest exponent + 4), and multiples of 2^(least exponent - 7),
+// of float16 - 10. A float holds them if the exponents differ by `together` at most, and sums of two if these
+// differ by two more. Sums of elements up to `most_exponent`, which is biased, are finite floats.
+template <class In> struct SumWindow;
+template <> struct SumWindow<gr_bf16> {
+    static constexpr unsigned span = 34, together = 13, most_exponent = 127 + 110;
+};
+template <> struct SumWindow<gr_f16> {
+    static constexpr unsigned span = 255, together = 10, most_exponent = 127 + 17;
+};
+
+template <class In> struct HalfSums {
+    using Window = SumWindow<In>;
+    using Bins = NarrowBins<float>;
+    static constexpr unsigned loads = 4, batch = 1, width = Vec16<In>::length, elements = loads * width;
+    static constexpr unsigned log_adds = 12;
+    static constexpr unsigned steps_between = (1u << log_adds) / elements / 4;
+    static constexpr unsigned max_added = steps_between * (elements + 2 + 3 * loads);
+    static_assert(2 * max_added <= GR_EXACT_NARROW_FOLD, "bins take as many additions between two folds");
+    Bins bins;
+    double sum = -0.0;
+    uint32_t lower = 0, upper = 1; // of twice_bits() minus 1, and of twice_bits(); 0 is always in the window
+    unsigned taken = 0, added = 0; // elements in the window; additions to the bins
+    unsigned steps = 0;
+    bool absolute;
+
+    __device__ HalfSums(bool absolute) : bins(block_bins<Bins>()), absolute(absolute) {
+        bins.open();
+    }
+    __device__ bool has(uint32_t less, uint32_t most) const {
+        return most < upper && less >= lower;
+    }
+    // Puts the empty window around an element, given its twice_bits().
+    __device__ void place_around(uint32_t most) {
+        const unsigned top = min(max(most >> 24, 1u) + 3, Window::most_exponent); // biased, as is `least`
+        const unsigned least = top > Window::span ? top - Window::span : 0;
+        lower = least > 1 ? (least << 24) - 1 : 0;
+        upper = top << 24;
+    }
+    // Adds the window to the bins, as floats that are its bits from the highest to the lowest.
+    __device__ void empty() {
+        if (taken == 0)
+            return;
+#pragma unroll 1
+        for (unsigned i = 0; i < 3; ++i) {
+            const float part = static_cast<float>(sum);
+            bins.add(part);
+            sum -= part;
+            if (sum == 0)
+                break;
+        }
+        added += 3;
+        sum = -0.0;
+        taken = 0;
+    }
+    __device__ void add(Vec16<In> *x) {
+        if (absolute)
+#pragma unroll
+            for (unsigned i = 0; i < 4; ++i)
+                x->words[i] &= 0x7fff7fff;
+        float largest = 0; // NaNs do not count: they make the sum NaN
+        uint32_t less = ~0u;
+#pragma unroll
+        for (unsigned i = 0; i < width; ++i) {
+            const float element = float_of(x, i);
+            largest = fmaxf(largest, fabsf(element));
+            less = min(less, 2 * __float_as_uint(element) - 1);
+        }
+        const uint32_t most = 2 * __float_as_uint(largest);
+        if (!has(less, most)) {
+            empty();
+            place_around(most);
+            if (!has(less, most)) {
+#pragma unroll
+                for (unsigned i = 0; i < width; ++i)
+                    bins.add(float_of(x, i));
+                added += width;
+                return;
+            }
+        }
+        const uint32_t apart = (most >> 24) - ((less + 1) >> 24);
+        if (apart <= Window::together)
+            sum += tree_of(x);
+        else
+            add_each(x, apart <= Window::together + 2);
+        taken += width;
+    }
+    static __device__ float tree_of(const Vec16<In> *x) {
+        float partial[width];
+#pragma unroll
+        for (unsigned i = 0; i < width; ++i)
+            partial[i] = float_of(x, i);
+#pragma unroll
+        for (unsigned apart = 1; apart < width; apart *= 2)
+#pragma unroll
+            for (unsigned i = 0; i < width; i += 2 * apart)
+                partial[i] += partial[i + apart];
+        return partial[0];
+    }
+    // Elements, or the sums of two, without a rounding.
+    __device__ void add_each(const Vec16<In> *x, bool in_pairs) {
+        if (in_pairs) {
+#pragma unroll
+            for (unsigned i = 0; i < width; i += 2)
+                sum += static_cast<double>(float_of(x, i) + float_of(x, i + 1));
+        } else {
+#pragma unroll
+            for (unsigned i = 0; i < width; ++i)
+                sum += static_cast<double>(float_of(x, i));
+        }
+    }
+    __device__ void add_one(In x) {
+        const float element = as_float(x);
+        bins.add(absolute ? fabsf(element) : element);
+        ++added;
+    }
+    __device__ void step() {
+        if (++steps < steps_between)
+            return;
+        steps = 0;
+        if (taken > (1u << log_adds) / 2)
+            empty();
+        if (__syncthreads_or(added > GR_EXACT_NARROW_FOLD - 2 * max_added))
+            fold_bins();
+    }
+    __device__ void fold_bins() {
+        fold(bins);
+        added = 0;
+    }
+    __device__ void finish() {
+        empty();
+        fold_bins();
+    }
+};
+template <> struct Sums<gr_bf16> : HalfSums<gr_bf16> { using HalfSums::HalfSums; };
+template <> struct Sums<gr_f16> : HalfSums<gr_f16> { using HalfSums::HalfSums; };
+
 // Adds the block's state to the state of a result, whose digits begin at a lower power of two, and clears it.
 // Called by all threads of a block.
 template <unsigned Words, unsigned Below, unsigned OutWords, unsigned OutBelow>
