@@ -14,7 +14,7 @@ typedef struct py_call {
     py_job job;
     gr_reduction reduction;
     unsigned char initial[sizeof(double)]; /* where reduction.initial of the fast path points */
-    PyObject *progress; /* the callback, or NULL; borrowed */
+    PyObject *progress;                    /* the callback, or NULL; borrowed */
     bool keepdims;
     bool exact;            /* computed by exact/ instead of reduce/ */
     uint32_t fold, blocks; /* tuning of an exact sum, as in gr_exact; 0: chosen by the planner */
