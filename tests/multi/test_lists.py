@@ -120,9 +120,9 @@ def test_state_is_the_exact_sum_of_squares(dtype, kind, device):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("binades", [12, 13, 14, 16, 17, 18])
+@pytest.mark.parametrize("binades", [11, 12, 13, 14, 16, 17, 18])
 def test_few_small_elements_among_large_ones_lose_no_bit(dtype, binades, device):
-    """Squares of elements whose exponents are near are added to each other before they meet the window."""
+    """Elements, and squares, whose exponents are near are added to each other before they meet the window."""
     rng = np.random.default_rng(binades)
     least, bits = {"float16": (2.0**-14, 11), "bfloat16": (2.0**-40, 8)}[dtype]
     small = rng.integers(0, 32, 20_000) == 0
@@ -131,6 +131,7 @@ def test_few_small_elements_among_large_ones_lose_no_bit(dtype, binades, device)
     a = (significands * np.where(small, least, least * 2.0**binades)).astype(dtype_of(dtype))
     on_device = (gpureduce.to_device(a, device),)
     assert digits_of(_core.multi(on_device, "squares", blocks=1)) == exact_state([a])
+    assert_same_bits(multi.sums(on_device, dtype="float64"), np.array([exact_sum(a, np.dtype("f8"))]))
 
 
 @every_dtype
@@ -146,6 +147,16 @@ def test_full_windows_and_bins_are_emptied_in_time(dtype, device):
         assert digits_of(_core.multi(on_device, "squares", blocks=1)) == exact_state([a])
         sums = _core.multi(on_device, "norm1", dtype="float64", blocks=1)
         assert_same_bits(sums, exact_norm([a], 1, np.dtype("f8")))
+
+
+def test_a_window_of_sums_is_emptied_before_its_bits_run_out(device):
+    """The least elements of a window, and the largest ones; one block takes them all."""
+    a = np.ones(3_000_000, np.float32)
+    a[4096::2], a[4097::2] = 255 / 32, 2.0**-31 * 255 / 128
+    a = a.astype(dtype_of("bfloat16"))
+    on_device = (gpureduce.to_device(a, device),)
+    found = _core.multi(on_device, "norm1", dtype="float64", blocks=1)
+    assert_same_bits(found, exact_norm([a], 1, np.dtype("f8")))
 
 
 @every_dtype

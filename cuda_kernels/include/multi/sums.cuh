@@ -48,8 +48,9 @@ template <class In> struct Sums {
 // elements, and full windows, go to the bins of float32.
 //
 // Partial sums of a vector are less than 2^(largest exponent + 4), and multiples of 2^(least exponent - 7),
-// of float16 - 10. A float holds them if the exponents differ by `together` at most, and sums of two if these
-// differ by two more. Sums of elements up to `most_exponent`, which is biased, are finite floats.
+// of float16 - 10. A float holds them if the exponents differ by `together` at most. The sum of two numbers
+// whose exponents differ by three more is less than 2^(largest exponent + 1), and is held, too. Sums of
+// elements up to `most_exponent`, which is biased, are finite floats.
 template <class In> struct SumWindow;
 template <> struct SumWindow<gr_bf16> {
     static constexpr unsigned span = 34, together = 13, most_exponent = 127 + 110;
@@ -131,7 +132,7 @@ template <class In> struct HalfSums {
         if (apart <= Window::together)
             sum += tree_of(x);
         else
-            add_each(x, apart <= Window::together + 2);
+            add_each(x, apart <= Window::together + 3);
         taken += width;
     }
     static __device__ float tree_of(const Vec16<In> *x) {
