@@ -26,6 +26,7 @@ enum {
     ONE_PIECE_BYTES = 1 << 15, /* longer rows have several pieces */
     LONG_ROW_BYTES = 1 << 20,  /* bytes from which pieces are long again */
     MAX_PIECES = 4096,         /* pieces per row, from which on pieces grow */
+    MOST_STATES = GR_GENERAL_THREADS * GR_PIECE_BRANCHES, /* of pieces that `last` combines, per row */
     MIN_ACROSS = 8,            /* min. neighbouring slots: narrower parts of rows read slower */
     MIN_SECTOR_SLOTS = 2,      /* min. neighbouring slots if threads would be idle: a sector */
     MAX_UNALIGNED_ACROSS = 64, /* slots of an unaligned batch that one block combines */
@@ -368,8 +369,8 @@ static uint64_t share_row(gr_general_params *p, gr_pieces *pieces, uint64_t all,
     }
     if (share == 1) {
         pieces->each = (uint32_t)strips;
-        if (pieces->pieces > 1 &&
-            (pieces->pieces <= GR_PIECE_BRANCHES || p->results * lanes < 2 * resident_threads))
+        if (pieces->pieces > 1 && (pieces->pieces <= GR_PIECE_BRANCHES || pieces->pieces > MOST_STATES ||
+                                   p->results * lanes < 2 * resident_threads))
             side_by_side = power_of_two_from(pieces->pieces, GR_PIECE_BRANCHES);
     }
     pieces->share_bits = log2_of(share);
