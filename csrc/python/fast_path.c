@@ -78,35 +78,46 @@ static bool is_in_range(int64_t value, gr_dtype dtype) {
     return value >> (bits - 1) == 0 || value >> (bits - 1) == -1;
 }
 
+/* Packs a Python number into a float32 or float64; an integer has to be exact in float32. */
+static bool pack_real(PyObject *value, gr_dtype dtype, unsigned char *out) {
+    const bool is_single = dtype == GR_DTYPE_f32;
+    int overflow = 0;
+    double real;
+    if (PyFloat_CheckExact(value))
+        real = PyFloat_AS_DOUBLE(value);
+    else if (PyLong_CheckExact(value))
+        real = (double)PyLong_AsLongLongAndOverflow(value, &overflow);
+    else
+        return false;
+    const float single = (float)real;
+    memcpy(out, is_single ? (const void *)&single : &real, gr_dtypes[dtype].item_bytes);
+    if (PyLong_CheckExact(value) && (overflow != 0 || (double)single != real))
+        return false;
+    return isfinite(is_single ? (double)single : real);
+}
+
+static bool pack_integer(PyObject *value, gr_dtype dtype, unsigned char *out) {
+    int overflow = 0;
+    if (!PyLong_CheckExact(value))
+        return false;
+    const int64_t whole = PyLong_AsLongLongAndOverflow(value, &overflow);
+    memcpy(out, &whole, gr_dtypes[dtype].item_bytes);
+    return overflow == 0 && is_in_range(whole, dtype);
+}
+
 /* Parses `initial=`: a Python number that the result's dtype, float32, float64 or an integer, has. False:
    fall back to Python. */
 static bool parse_initial(const py_signature *self, PyObject *value, py_call *call) {
     const gr_dtype dtype = call->job.dtype;
-    double real = 0;
-    int overflow = 0;
-    int64_t whole = 0;
     if (is_default(self, value))
         return true;
-    if (call->exact || gr_dtypes[dtype].item_bytes > sizeof call->initial || dtype == GR_DTYPE_b8)
-        return false;
-    if (PyLong_CheckExact(value)) {
-        whole = PyLong_AsLongLongAndOverflow(value, &overflow);
-        real = (double)whole;
-    } else if (PyFloat_CheckExact(value)) {
-        real = PyFloat_AS_DOUBLE(value);
-    }
-    const float single = (float)real;
     call->reduction.initial = call->initial;
-    if (dtype == GR_DTYPE_f32 || dtype == GR_DTYPE_f64) {
-        memcpy(call->initial, dtype == GR_DTYPE_f32 ? (const void *)&single : &real,
-               gr_dtypes[dtype].item_bytes);
-        return overflow == 0 && (PyFloat_CheckExact(value) || (double)single == real) &&
-               (PyFloat_CheckExact(value) || PyLong_CheckExact(value)) &&
-               isfinite(dtype == GR_DTYPE_f32 ? (double)single : real);
-    }
-    memcpy(call->initial, &whole, gr_dtypes[dtype].item_bytes);
-    return gr_dtypes[dtype].kind == GR_KIND_BITS && PyLong_CheckExact(value) && overflow == 0 &&
-           is_in_range(whole, dtype);
+    if (call->exact)
+        return false;
+    if (dtype == GR_DTYPE_f32 || dtype == GR_DTYPE_f64)
+        return pack_real(value, dtype, call->initial);
+    return gr_dtypes[dtype].kind == GR_KIND_BITS && dtype != GR_DTYPE_b8 &&
+           pack_integer(value, dtype, call->initial);
 }
 
 /* Whether `axis` and `b` are for an average along any axes, or for a dot product of two vectors or, with an

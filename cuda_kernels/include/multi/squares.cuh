@@ -67,6 +67,26 @@ template <> inline __device__ float float_of(const Vec16<gr_bf16> *x, unsigned i
     return __uint_as_float(i % 2 == 0 ? two << 16 : two & 0xffff0000);
 }
 
+// Of some elements. NaNs do not count: they make a sum NaN.
+struct Magnitudes {
+    float largest = 0;
+    uint32_t less = ~0u; // twice_bits() of the smallest but 0, minus 1
+
+    __device__ uint32_t most() const { // twice_bits() of the largest
+        return 2 * __float_as_uint(largest);
+    }
+};
+template <unsigned N, class In> __device__ Magnitudes magnitudes_of(const Vec16<In> *x) {
+    Magnitudes found;
+#pragma unroll
+    for (unsigned i = 0; i < N; ++i) {
+        const float element = float_of(x, i);
+        found.largest = fmaxf(found.largest, fabsf(element));
+        found.less = min(found.less, 2 * __float_as_uint(element) - 1);
+    }
+    return found;
+}
+
 template <class In> struct Squares {
     using Bins = ProductBins<In>;
     using Window = SquareWindow<In>;
@@ -182,18 +202,11 @@ template <class In> struct Squares {
     // ---- what add_segment calls ----
 
     __device__ void add(Vec16<In> *x) {
-        float largest = 0; // NaNs do not count: they make the sum of the window NaN
-        uint32_t less = ~0u;
-#pragma unroll
-        for (unsigned i = 0; i < batch_elements; ++i) {
-            const float element = float_of(x, i);
-            largest = fmaxf(largest, fabsf(element));
-            less = min(less, 2 * __float_as_uint(element) - 1);
-        }
-        const uint32_t most = 2 * __float_as_uint(largest);
+        const Magnitudes magnitudes = magnitudes_of<batch_elements>(x);
+        const uint32_t less = magnitudes.less, most = magnitudes.most();
         if (!has(less, most)) {
             empty();
-            if (isfinite(largest))
+            if (isfinite(magnitudes.largest))
                 place_around(most);
             if (!has(less, most))
                 return add_to_bins(x);

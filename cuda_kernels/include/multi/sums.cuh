@@ -21,11 +21,10 @@ template <class In> struct Sums {
         bins.open();
     }
     __device__ void add(Vec16<In> *x) {
-        constexpr uint32_t magnitude_bits = sizeof(In) == 2 ? 0x7fff7fff : 0x7fffffff;
         if (absolute)
 #pragma unroll
             for (unsigned i = sizeof(In) / 8; i < 4; i += 1 + sizeof(In) / 8)
-                x->words[i] &= magnitude_bits;
+                x->words[i] &= 0x7fffffff;
         add_chunk<false>(bins, *x, *x);
     }
     __device__ void add_one(In x) {
@@ -108,15 +107,8 @@ template <class In> struct HalfSums {
 #pragma unroll
             for (unsigned i = 0; i < 4; ++i)
                 x->words[i] &= 0x7fff7fff;
-        float largest = 0; // NaNs do not count: they make the sum NaN
-        uint32_t less = ~0u;
-#pragma unroll
-        for (unsigned i = 0; i < width; ++i) {
-            const float element = float_of(x, i);
-            largest = fmaxf(largest, fabsf(element));
-            less = min(less, 2 * __float_as_uint(element) - 1);
-        }
-        const uint32_t most = 2 * __float_as_uint(largest);
+        const Magnitudes magnitudes = magnitudes_of<width>(x);
+        const uint32_t less = magnitudes.less, most = magnitudes.most();
         if (!has(less, most)) {
             empty();
             place_around(most);
