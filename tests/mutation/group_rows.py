@@ -213,7 +213,7 @@ MUTANTS = (
         "is_mean() ? p.rows.length : 1",
         ANY,
     ),
-    # Rows on their way to a thread
+    # Rows in flight
     Mutant(
         "rows are read before their copies are complete",
         RING,

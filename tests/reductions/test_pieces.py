@@ -11,7 +11,7 @@ import gpureduce
 
 SUMS = ("sum", "mean", "prod", "nansum", "nanmean")
 REALS = (*SUMS, "nanprod", "var", "nanstd", "norm", "logsumexp", "moments")
-# Of rows of so many bytes: lengths of tiles, of one piece, and of several pieces.
+# Bytes per row: of rows for tiles, of one piece, and of several pieces.
 BYTES = (132, 256, 600, 2800, 4100, 16_384, 20_000, 40_000, 80_004, 300_004, 1_200_000)
 
 

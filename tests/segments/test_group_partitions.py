@@ -252,7 +252,7 @@ def test_which_sums_go_by_partitions():
 
 
 def test_doubles_go_by_partitions():
-    """Planes of all digits would take more memory than the elements of so many groups allow."""
+    """Planes of all digits of 300,000 groups would exceed the workspace that 2^18 elements allow."""
     n, groups = 1 << 18, 300_000
     a, labels = np.arange(n, dtype=np.float64), np.arange(n) * 7 % groups
     got, kernels = launched(a, labels, groups)

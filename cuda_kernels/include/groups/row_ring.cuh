@@ -1,5 +1,5 @@
-// Rows on their way to a thread: its columns of the next sorted rows are copied to shared memory while it
-// adds those before them. A thread reads what it copied itself, so that no thread waits for another.
+// Rows in flight: a thread copies its columns of the next sorted rows to shared memory while it adds the
+// columns of the rows before them. A thread reads only its own copies, so that no thread waits for another.
 #pragma once
 
 #include "common/ptx.cuh"

@@ -187,7 +187,7 @@ template <class In> struct SegmentBatch {
 };
 
 // Calls work(batch) for the rows of a share; for all threads of a block. A barrier follows. With Ahead, the
-// next batch is in flight meanwhile; work that needs many registers has no room for it.
+// next batch is in flight meanwhile, in registers: the registers that work needs have to leave enough.
 template <class In, bool Ahead = true, class Work>
 __device__ void each_batch(const gr_partition_params &q, const PartitionShare &share, Segments &segments,
                            const Work &work) {
@@ -213,7 +213,7 @@ inline __device__ uint32_t *state_of(const gr_partition_params &q) {
     return reinterpret_cast<uint32_t *>(q.state);
 }
 
-// Whether a block is the last of those that share its partition; for all threads of a block.
+// Returns whether the block is the last one of its partition. All threads of the block call it.
 inline __device__ bool is_last_of_partition(const gr_partition_params &q, const PartitionShare &share) {
     __shared__ bool last;
     __threadfence();
