@@ -348,8 +348,9 @@ static gr_pieces cut_row(uint64_t run, uint64_t item) {
 
 /* Shares a row of `all` strips between groups of lanes; returns the blocks per row. 3/8 of the resident
    threads have enough loads in flight: if there are as many, a group of lanes takes whole pieces, or
-   GR_STRIPS_APART strips. Otherwise each strip goes to another group, unless one block can have a row to
-   itself: of an operator that is bound by arithmetic, if there are as many rows as multiprocessors. */
+   GR_STRIPS_APART strips. With fewer rows each group of lanes takes one strip, except that one block takes a
+   whole row of two to eight pieces. An operator that is bound by arithmetic has this exception only if there
+   are as many rows as multiprocessors. */
 static uint64_t share_row(gr_general_params *p, gr_pieces *pieces, uint64_t all, uint64_t resident_threads,
                           bool compute_bound) {
     const bool spreads = compute_bound && p->results < resident(1);
@@ -381,7 +382,8 @@ static uint64_t share_row(gr_general_params *p, gr_pieces *pieces, uint64_t all,
 static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes;
-    /* Short rows that begin anywhere have too few elements per lane: `tiles` takes them, if there is one. */
+    /* In rows of up to MAX_TILE_REGION bytes a lane has few elements. Operators that have the kernel `tiles`
+       use it for most of these rows; the others use `rows`. */
     const uint64_t least = layout->only_axis ? MAX_TILE_REGION + 1 : MIN_GAPPED_RUN_BYTES;
     if (!layout->has_pieces || p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)item ||
         p->count * item < least)
