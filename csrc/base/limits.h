@@ -17,6 +17,8 @@ typedef struct gr_limits {
 static const gr_limits gr_reference_device = {
     .multiprocessors = 132, .threads_per_multiprocessor = 2048, .waves = 1};
 
+enum { GR_REFERENCE_SHARED = 227 << 10 }; /* bytes of shared memory that a block of it has at most */
+
 enum { GR_ZERO_COPY_BYTES = 256 << 10 }; /* max. bytes of host elements that kernels read by zero-copy */
 
 enum { GR_MAX_GRID = 2147483647, GR_MAX_GRID_YZ = 65535 }; /* max. blocks along x; along y and along z */

@@ -19,7 +19,7 @@ enum {
 };
 
 /* Bytes of shared memory for one block per SM, and for each of two. */
-static const uint64_t ALL = 227 << 10, HALF = 113 << 10;
+static const uint64_t ALL = GR_REFERENCE_SHARED, HALF = 113 << 10;
 
 /* Measured on an H200. Microseconds: a launch; the start of a block; more if it is alone on its SM; the start
    of persistent blocks; the reduction in a cluster. Then cycles per microsecond, and bytes per cycle from the

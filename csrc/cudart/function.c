@@ -4,7 +4,7 @@
 
 #include "cudart/cudart.h"
 
-enum { STATIC_SHARED = 48 << 10, MAX_SHARED = 227 << 10, REGISTERS_ASSUMED = 32, COMPILED_FOR = 90 };
+enum { STATIC_SHARED = 48 << 10, REGISTERS_ASSUMED = 32, COMPILED_FOR = 90 };
 
 static cudaError_t attributes_of(cudaFuncAttributes *out, const void *function) {
     cudart_function *f;
@@ -35,10 +35,10 @@ static cudaError_t set_attribute(const void *function, int attribute, int value)
     const cudaError_t error = cudart_find_function(function, &f);
     if (error != cudaSuccess || attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
         return error; /* the others are hints, or have no effect on results */
-    if (value < 0 || (size_t)value + ptx_kernel_shared_bytes(f->kernel) > MAX_SHARED)
+    if (value < 0 || (size_t)value + ptx_kernel_shared_bytes(f->kernel) > PTX_MAX_SHARED)
         return cudart_refuse(cudaErrorInvalidValue,
                              "kernel %s: %d bytes of dynamic shared memory; a block has %d", f->title, value,
-                             MAX_SHARED);
+                             PTX_MAX_SHARED);
     f->max_dynamic_shared = value;
     return cudaSuccess;
 }

@@ -13,8 +13,7 @@ enum {
     SPLIT_PER_MILLE = 1250,    /* rows of a partition that one block adds up, of the average */
     MIN_SHARE = 16384,         /* such rows, at least */
     MAX_WORKSPACE = 16 << 20,
-    DOUBLE_MIN_SHIFT = 2,         /* log2 of groups per partition of float64 */
-    REFERENCE_SHARED = 227 << 10, /* of a block */
+    DOUBLE_MIN_SHIFT = 2, /* log2 of groups per partition of float64 */
 };
 
 /* log2 of the most groups per partition for whose windows there is shared memory. */
@@ -94,7 +93,7 @@ bool gr_partition_set(const gr_groups *self, const gr_group_kind *of, const gr_d
 }
 
 bool gr_partition_takes(const gr_groups *self, const gr_group_kind *of) {
-    const gr_device_caps caps = {.shared_per_block = REFERENCE_SHARED};
+    const gr_device_caps caps = {.shared_per_block = GR_REFERENCE_SHARED};
     gr_partition_params params = {.sums = {.groups = self->groups}};
     return self->path == GR_GROUPS_ANY && !self->states && gr_partition_set(self, of, &caps, &params);
 }
