@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from benchmarks.cliffs.family import TOLERANCE, Family, Pool, Prepared, extent, relative_error
+from benchmarks.cliffs.family import MAX_OFFSET, TOLERANCE, Family, Pool, Prepared, extent, relative_error
 from gpureduce import _functions as gpureduce
 
 FLOATS = ("float32", "float32", "float16", "bfloat16", "float64")
@@ -43,7 +43,7 @@ def draw_form(draw: random.Random, most: int, ndim: int) -> dict[str, Any]:
             apart *= shape[axis] * step + (draw.randint(1, 9) if cropped and draw.random() < 0.6 else 0)
         if apart <= most:
             break
-    offset = draw.randint(1, 7) if draw.random() < 0.2 else 0
+    offset = draw.randint(1, MAX_OFFSET) if draw.random() < 0.2 else 0
     return {"shape": shape, "strides": strides, "offset": offset}
 
 
@@ -134,7 +134,7 @@ class Whole(Axes):
     def draw(self, draw: random.Random, most: int) -> dict[str, Any]:
         """Draw an operator, a dtype, a length and an offset."""
         op = draw.choice(self.operators)
-        offset = draw.randint(1, 7) if draw.random() < 0.3 else 0
+        offset = draw.randint(1, MAX_OFFSET) if draw.random() < 0.3 else 0
         return {
             "op": op,
             "dtype": draw_dtype(draw, op),

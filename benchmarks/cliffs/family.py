@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 Call = Callable[[int], Any]
 
 POOL_BYTES = 512 << 20  # of one dtype, in which the inputs lie: more than eight L2 caches of an H200
+MAX_OFFSET = 7  # elements before the first one of an input
 MAX_INPUTS = 32
 # Relative errors of sums against float64, for numbers whose sums do not cancel.
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 3e-5, "float64": 1e-12}
@@ -99,7 +100,7 @@ class Pool:
         if dtype not in self._memory:
             torch = self.torch
             kind = getattr(torch, dtype)
-            made = torch.empty(self.nbytes // kind.itemsize, dtype=kind, device=self.device)
+            made = torch.empty(self.nbytes // kind.itemsize + MAX_OFFSET, dtype=kind, device=self.device)
             generator = torch.Generator(device=self.device).manual_seed(len(dtype))
             for piece in made.split(1 << 24):
                 options = {"device": self.device, "generator": generator}

@@ -7,7 +7,7 @@ import datetime
 
 import pytest
 
-from benchmarks.cliffs.family import Pool
+from benchmarks.cliffs.family import MAX_OFFSET, Pool
 from benchmarks.suite.cliffs import FAMILIES
 
 torch = pytest.importorskip("torch")
@@ -28,3 +28,10 @@ def test_values_of_a_torch_case(family, index, pool, monkeypatch):
     case = FAMILIES[family].case(SEED, index, MOST)
     error = FAMILIES[family].prepare(pool, case.parts).error()
     assert error <= 1, (FAMILIES[family].text(case.parts), case)
+
+
+def test_the_largest_input_with_an_offset_lies_in_the_pool():
+    small = Pool(torch, "cpu", 4096)
+    (tensor,) = small.cut("float64", (8, 32, 2), (64, 2, 1), MAX_OFFSET)
+    assert tensor.storage_offset() == MAX_OFFSET
+    assert tensor[7, 31, 1] != 0
