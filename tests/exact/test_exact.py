@@ -148,7 +148,7 @@ def test_windows_that_lie_far_apart(name, place):
 
 @pytest.mark.parametrize("name", ["float32", "float64", "bfloat16"])
 def test_outliers_of_a_window_over_all_exponents(name, place):
-    """Three doubles of a thread hold some, and the state of its block what is left; large ones cancel."""
+    """Digits of 16 bits in shared memory hold them; large ones cancel."""
     if name not in DTYPES:
         pytest.skip("needs ml_dtypes")
     dtype, rng = dtype_of(name), np.random.default_rng(12)
@@ -168,7 +168,7 @@ def test_outliers_of_a_window_over_all_exponents(name, place):
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "float16"])
-def test_three_doubles_are_rounded_once(name, place):
+def test_outliers_are_rounded_once(name, place):
     """Ties but for a bit far below, which is an outlier as the numbers around the tie are."""
     dtype = dtype_of(name)
     precision = reference.FORMATS[name][0]
@@ -179,6 +179,24 @@ def test_three_doubles_are_rounded_once(name, place):
             for sign in (1, -1):
                 array = sign * np.array([large, first, half, least, -large], np.float64).astype(dtype)
                 assert same(core(array, place), exact_sum(array)), (first, least, sign)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize("count", [5, 700, 5000])
+def test_carries_of_outliers_over_all_digits(name, count, place):
+    """Of a large number minus a small one all digits between are ones; powers of two have runs of both."""
+    dtype, rng = dtype_of(name), np.random.default_rng(13)
+    lowest, highest = (-1074, 1000) if name == "float64" else (-149, 120)
+    for sign in (1, -1):
+        for low in (lowest, lowest + 31, lowest + 32, lowest + 100, 0):
+            array = np.zeros(count, dtype)
+            array[:2] = np.ldexp(1.0, highest), -np.ldexp(1.0, low)
+            array = rng.permutation(sign * array)
+            for blocks in (0, 2):
+                assert same(core(array, place, blocks=blocks), exact_sum(array)), (sign, low, blocks)
+        powers = sign * np.ldexp(rng.choice([-1.0, 1.0], count), rng.integers(lowest, highest, count))
+        array = np.concatenate([powers, -powers[:-1]]).astype(dtype)
+        assert same(core(array, place), exact_sum(array))
 
 
 @pytest.mark.parametrize("sign", [1, -1])

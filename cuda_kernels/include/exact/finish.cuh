@@ -23,33 +23,48 @@ template <unsigned Count> struct WarpDigits {
         for (unsigned i = 0; i < each; ++i)
             digit[i] = first + i < Count ? state[first + i] : 0;
     }
-    // Makes digits of 32 bits, but for the last, which takes the sign. A carry goes on to the next lane at
-    // most in a turn; few sums need more than two.
-    __device__ void carry() {
-        bool more;
-        do {
-            int64_t carry = 0;
+    // Adds to the digits of a lane, of which all then have 32 bits; returns the carry to the next lane.
+    __device__ int64_t ripple(int64_t carry, uint32_t to_each = 0) {
 #pragma unroll
-            for (unsigned i = 0; i < each; ++i) {
-                const int64_t sum = digit[i] + carry;
-                const bool is_last = first + i + 1 >= Count;
-                carry = is_last ? 0 : sum >> 32;
-                digit[i] = is_last ? sum : sum & 0xffffffff;
-            }
-            carry = __shfl_up_sync(0xffffffffu, static_cast<long long>(carry), 1);
-            carry = first == 0 ? 0 : carry;
-            digit[0] += carry;
-            more = __any_sync(0xffffffffu, carry != 0);
-        } while (more);
+        for (unsigned i = 0; i < each; ++i) {
+            const int64_t sum = digit[i] + carry + to_each;
+            carry = sum >> 32;
+            digit[i] = sum & 0xffffffff;
+        }
+        return carry;
     }
-    __device__ bool make_positive() {
-        const long long last = digit[(Count - 1) % each];
-        if (__shfl_sync(0xffffffffu, last, (Count - 1) / each) >= 0)
-            return false;
+    // Makes digits of 32 bits of a number and a sign, in two's complement up to the last lane, by carry
+    // lookahead. A first turn leaves carries of -1, 0 or 1. The second adds 2^32 - 1 to each digit, which is
+    // -1 on the whole, so that no carry is negative; the last carry then is 0 or 1 in each lane, and begins
+    // with the 1 that is missing. A warp adds up carries that were generated or are propagated as bits of a
+    // word.
+    __device__ void carry() {
+        long long carry = __shfl_up_sync(0xffffffffu, static_cast<long long>(ripple(0)), 1);
+        int more = static_cast<int>(ripple(first == 0 ? 0 : carry, 0xffffffff));
+        more = __shfl_up_sync(0xffffffffu, more, 1);
+        const bool generates = ripple(first == 0 ? 0 : more) != 0;
+        bool propagates = true;
 #pragma unroll
         for (unsigned i = 0; i < each; ++i)
-            digit[i] = -digit[i];
-        carry();
+            propagates = propagates && digit[i] == 0xffffffff;
+        const uint32_t generated = __ballot_sync(0xffffffffu, generates),
+                       propagated = __ballot_sync(0xffffffffu, propagates);
+        ripple((((generated | propagated) + generated + 1) ^ propagated) >> (threadIdx.x % 32) & 1);
+    }
+    // Of a negative number makes the magnitude: digits below the first that is not 0 stay, that one is
+    // negated, and the bits of those above are inverted.
+    __device__ bool make_positive() {
+        const int last = static_cast<int>(digit[each - 1]);
+        if (__shfl_sync(0xffffffffu, last, 31) >= 0)
+            return false;
+        bool zero = true;
+#pragma unroll
+        for (unsigned i = 0; i < each; ++i) {
+            zero = zero && digit[i] == 0;
+            digit[i] = ~digit[i] & 0xffffffff;
+        }
+        const uint32_t before = __ballot_sync(0xffffffffu, !zero) & ((1u << (threadIdx.x % 32)) - 1);
+        ripple(before == 0);
         return true;
     }
     // The number of digits up to the last one that is not 0.
@@ -68,24 +83,42 @@ template <unsigned Count> struct WarpDigits {
             found = found || (static_cast<int>(first + i) < most && digit[i] != 0);
         return __any_sync(0xffffffffu, found);
     }
-    __device__ void store(int64_t *state) const {
+    // Adds units, each 2^position of the first digit. Units below that are 0.
+    __device__ void add(Whole units, int position) {
+        units >>= max(0, -position);
+        position = max(position, 0);
+#pragma unroll
+        for (unsigned i = 0; i < each; ++i) {
+            const int at = static_cast<int>(first + i) - position / 32, shift = 32 * at - position % 32;
+            const int64_t piece =
+                static_cast<int64_t>(shift < 0 ? units << (-shift & 31) : units >> min(max(shift, 0), 127));
+            if (at >= 0 && at < 5)
+                digit[i] += at < 4 ? piece & 0xffffffff : piece; // the last has the sign
+        }
+    }
+    // Before carries are propagated.
+    __device__ void store_sums(int64_t *state) const {
 #pragma unroll
         for (unsigned i = 0; i < each; ++i)
             if (first + i < Count)
                 state[first + i] = digit[i];
         __syncwarp();
     }
+    __device__ void store(int64_t *state) const {
+#pragma unroll
+        for (unsigned i = 0; i < each; ++i)
+            if (first + i < Count)
+                state[first + i] =
+                    first + i + 1 < Count ? digit[i] : static_cast<int32_t>(digit[i]); // its sign
+        __syncwarp();
+    }
 };
 
-// The bits of a state in shared memory divided by `divisor`: gr_exact_result(), for all lanes of a warp.
-template <unsigned Words>
-__device__ uint64_t warp_result(int64_t *state, unsigned below, uint64_t divisor, gr_exact_format format) {
+// The bits of a number with `flags` divided by `divisor`, for all lanes of a warp, which store its digits.
+template <unsigned Count>
+__device__ uint64_t round_digits(WarpDigits<Count> &digits, int64_t *state, uint32_t flags, unsigned below,
+                                 uint64_t divisor, gr_exact_format format) {
     const uint64_t sign = 1ull << (format.precision - 1 + format.exponent_bits);
-    const uint32_t flags = static_cast<uint32_t>(state[Words - 1]);
-    uint64_t bits;
-    if (gr_exact_special(flags, divisor, format, &bits))
-        return bits;
-    WarpDigits<Words - 2> digits(state);
     digits.carry();
     const bool negative = digits.make_positive();
     const unsigned count = digits.count();
@@ -106,6 +139,17 @@ __device__ uint64_t warp_result(int64_t *state, unsigned below, uint64_t divisor
         head.sticky = digits.any(static_cast<int>(left)) || head.sticky;
     }
     return gr_exact_round(head, format) | (negative ? sign : 0);
+}
+
+// The bits of a state in shared memory divided by `divisor`: gr_exact_result(), for all lanes of a warp.
+template <unsigned Words>
+__device__ uint64_t warp_result(int64_t *state, unsigned below, uint64_t divisor, gr_exact_format format) {
+    const uint32_t flags = static_cast<uint32_t>(state[Words - 1]);
+    uint64_t bits;
+    if (gr_exact_special(flags, divisor, format, &bits))
+        return bits;
+    WarpDigits<Words - 2> digits(state);
+    return round_digits(digits, state, flags, below, divisor, format);
 }
 
 // Adds the initial element to a state: mostly 0, of which only the flag counts.

@@ -59,7 +59,7 @@ inline __device__ FixedPointSum sum_of(const Slot &slot) {
 }
 
 // The first digit of a state that a sum is added to, bit by bit; it is rare.
-inline __device__ void spread(int64_t *state, unsigned below, Whole units, int exponent) {
+static __device__ __noinline__ void spread(int64_t *state, unsigned below, Whole units, int exponent) {
     int position = exponent + static_cast<int>(below);
     if (position < 0) { // what is below the state is 0
         units >>= -position;
@@ -96,7 +96,6 @@ __device__ FixedPointSum collect(uint64_t slots, unsigned others, FixedPointSum 
             if (first + k >= mine)
                 continue;
             const FixedPointSum sum = sum_of(slot[k]);
-            Slot{}.put(slots + GR_EXACT_SLOT_BYTES * (lane + 32 * (first + k))); // for the next launch
             flags |= sum.flags;
             const unsigned up = static_cast<unsigned>(sum.exponent - least);
             if (up <= 2 * Reach) {
@@ -109,6 +108,19 @@ __device__ FixedPointSum collect(uint64_t slots, unsigned others, FixedPointSum 
     }
     __syncwarp();
     return {warp_total<Bits>(total), least, warp_or(flags)};
+}
+
+// Orders what a block adds to a state in global memory before its slot, and reads of a slot before those of
+// the state. __threadfence() is sequentially consistent besides, and takes longer.
+inline __device__ void fence_acq_rel_gpu() {
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
+// Clears the slots for the next launch, by a warp: after collect() and a fence, which would wait for the
+// stores.
+inline __device__ void clear_slots(uint64_t slots, unsigned others) {
+    for (unsigned i = threadIdx.x % 32; i < others; i += 32)
+        Slot{}.put(slots + GR_EXACT_SLOT_BYTES * i);
 }
 
 } // namespace gr::exact

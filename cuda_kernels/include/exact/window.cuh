@@ -85,6 +85,7 @@ template <class In> struct Window : WindowExponents<In> {
 template <> struct Window<double> : WindowExponents<double> {
     static constexpr int shift = span - 1 + 9; // of the last bit of the sum
     static constexpr unsigned most_bits = 52 + shift;
+    static constexpr uint32_t infinity = 2047u << 20; // its key
     double sum, rest = -0.0;
 
     __device__ double start() const {
@@ -110,116 +111,96 @@ template <> struct Window<double> : WindowExponents<double> {
     }
 };
 
-// A number as the exact sum of three doubles. TwoSum (Knuth) also returns the error of a rounded sum, which
-// goes to the next double.
-struct ThreeDoubles {
-    double high = 0, middle = 0, low = 0;
-
-    // Adds to a double; returns the error.
-    static __device__ double add_to(double &sum, double x) {
-        const double all = sum + x, of_x = all - sum, error = (sum - (all - of_x)) + (x - of_x);
-        sum = all;
-        return error;
-    }
-    // Returns what the third double cannot hold.
-    __device__ double add(double x) {
-        return add_to(low, add_to(middle, add_to(high, x)));
-    }
-    __device__ double at(unsigned i) const {
-        return i == 0 ? high : i == 1 ? middle : low;
-    }
-    __device__ ThreeDoubles shuffle_down(unsigned apart) const {
-        return {__shfl_down_sync(0xffffffffu, high, apart), __shfl_down_sync(0xffffffffu, middle, apart),
-                __shfl_down_sync(0xffffffffu, low, apart)};
-    }
-};
-
-// Rounds to odd: of a sum, rounded to nearest, and its error, the neighbour whose last bit is 1, unless the
-// sum is exact.
-inline __device__ double to_odd(double sum, double error) {
-    const int64_t bits = __double_as_longlong(sum);
-    if (error == 0 || bits & 1)
-        return sum;
-    return __longlong_as_double(bits + ((error > 0) == (sum > 0) ? 1 : -1));
-}
-
-// Rounds a number to a format (S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums",
-// 2008).
-template <class In> __device__ uint64_t round_three(ThreeDoubles x) {
-    constexpr gr_exact_format format = Format<In>::format;
-    double lower = x.middle, upper = x.high;
-    const double least = ThreeDoubles::add_to(lower, x.low);
-    double rest = ThreeDoubles::add_to(upper, lower);
-    const double error = ThreeDoubles::add_to(rest, least), odd = to_odd(rest, error);
-    double value = upper;
-    const double left = ThreeDoubles::add_to(value, odd);
-    if (sizeof(In) == 8 || value == 0)
-        return value == 0 ? 0 : static_cast<uint64_t>(__double_as_longlong(value));
-    const uint64_t bits = static_cast<uint64_t>(__double_as_longlong(to_odd(value, left)));
-    const uint64_t fraction = (bits & 0xfffffffffffffull) | 1ull << 52;
-    const gr_exact_leading head = {fraction << 11, static_cast<int32_t>(bits >> 52 & 2047) - 1086, false};
-    const uint64_t sign = 1ull << (format.precision - 1 + format.exponent_bits);
-    return gr_exact_round(head, format) | (bits >> 63 != 0 ? sign : 0);
-}
-
-// The outlier path: three doubles of a thread, whose exact sum is that of its outliers. What they cannot hold
-// goes to the state of the block, digit by digit. Numbers over 2^100 do not.
-template <class V> struct Outliers {
+// The outlier path: a block's sum of its outliers, in digits of 16 bits. An outlier adds its significand to
+// three neighbouring digits, one of float64 to five, by atomic additions in shared memory, which are exact in
+// any order. Every digit has a word of 32 bits for each lane, in a bank of its own, so the lanes of a warp
+// never wait for one another.
+template <class V> struct OutlierDigits {
     static constexpr gr_exact_size size = state_size<V>();
-    uint32_t flags = 0;   // OUTLIERS: there was something
-    bool spilled = false; // to the state
-    ThreeDoubles sum;
+    static constexpr unsigned bias = size.below - 150; // of the exponent of a float32
+    // Up to the last digit of the greatest element, or of the sum of what a thread loads at once.
+    static constexpr unsigned rows = sizeof(V) == 8 ? 134 : 20, lanes = 32, words = rows / 2;
 
-    static __device__ __noinline__ uint32_t put(double x) {
-        const gr_exact_decomposed parts = gr_exact_decompose(static_cast<uint64_t>(__double_as_longlong(x)));
-        // A narrow state has no digits for the lowest bits of a double, which are 0 in sums of float32.
-        const int position = static_cast<int>(parts.position) - 1075 + static_cast<int>(size.below);
-        const int less = max(0, -position);
-        if (parts.value != 0)
-            add_pieces(block_state(), parts.value >> less, static_cast<unsigned>(position + less));
-        return parts.flags;
+    // Of 2,080 elements of a lane at most, digits of 16 bits are less than 2^28.
+    static_assert(GR_EXACT_WINDOW_THREADS / 32 * (GR_EXACT_WINDOW_MAX_ELEMENTS + 2) <= 1 << 12,
+                  "digits overflow");
+
+    static __device__ int32_t *digits() {
+        __shared__ __align__(16) int32_t all[rows * lanes];
+        return all;
     }
-    __device__ void add_finite(double x) {
-        if (const double rest = sum.add(x); rest != 0)
-            spill(rest);
+    static __device__ void clear() {
+        int4 *all = reinterpret_cast<int4 *>(digits());
+#pragma unroll 8
+        for (unsigned i = threadIdx.x; i < rows * lanes / 4; i += blockDim.x)
+            all[i] = make_int4(0, 0, 0, 0);
     }
-    __device__ void spill(double x) {
-        flags |= put(x);
-        spilled = true;
+    // Adds significand * 2^(position - size.below) as digits in two's complement, of which the last has the
+    // sign.
+    static __device__ void add_narrow(int32_t significand, unsigned position) {
+        int32_t *digit = digits() + position / 16 * lanes + threadIdx.x % lanes;
+        const int64_t shifted = static_cast<int64_t>(significand) * (1 << position % 16);
+        const uint32_t lower = static_cast<uint32_t>(shifted);
+        atomicAdd(digit, static_cast<int32_t>(lower & 0xffff));
+        atomicAdd(digit + lanes, static_cast<int32_t>(lower >> 16));
+        atomicAdd(digit + 2 * lanes, static_cast<int32_t>(shifted >> 32));
     }
-    __device__ void add(double x) {
-        constexpr double most = 0x1p980; // sums of larger numbers may overflow
-        flags |= OUTLIERS | GR_EXACT_NOT_MINUS_ZERO;
-        if (sizeof(V) < 8 ? isfinite(x) : fabs(x) < most)
-            add_finite(x);
-        else
-            spill(x);
+    static __device__ void add_wide(int64_t significand, unsigned position) {
+        int32_t *digit = digits() + position / 16 * lanes + threadIdx.x % lanes;
+        const uint32_t upper = static_cast<uint32_t>(significand >> 32);
+        const uint64_t lower = static_cast<uint64_t>(significand) << position % 16;
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i)
+            atomicAdd(digit + i * lanes, static_cast<int32_t>(lower >> (16 * i) & 0xffff));
+        atomicAdd(digit + 4 * lanes,
+                  static_cast<int32_t>(__funnelshift_l(
+                      upper, static_cast<uint32_t>(static_cast<int32_t>(upper) >> 31), position % 16)));
     }
-    // The sum of the lanes of a warp, in lane 0.
-    __device__ void join_warp() {
-#pragma unroll 1
-        for (unsigned apart = 16; apart > 0; apart /= 2) {
-            const ThreeDoubles other = sum.shuffle_down(apart);
-            if (threadIdx.x % 32 < apart)
-#pragma unroll 1
-                for (unsigned i = 0; i < 3; ++i)
-                    add_finite(other.at(i));
+    // Adds a double, whose bits below those of the least V are 0. The digits of infinities and NaNs do not
+    // matter.
+    static __device__ void add_double(double x) {
+        const uint64_t bits = static_cast<uint64_t>(__double_as_longlong(x));
+        const unsigned exponent = static_cast<unsigned>(bits >> 52) & 2047;
+        const int64_t magnitude =
+            static_cast<int64_t>((bits & 0xfffffffffffffull) | static_cast<uint64_t>(exponent > 0) << 52);
+        int position = static_cast<int>(max(exponent, 1u)) + static_cast<int>(size.below) - 1075;
+        int64_t significand = static_cast<int64_t>(bits) < 0 ? -magnitude : magnitude;
+        if constexpr (sizeof(V) < 8) {
+            significand = position > -64 ? significand >> max(0, -position) : 0;
+            position = max(position, 0);
+        }
+        add_wide(significand, static_cast<unsigned>(position));
+    }
+    static __device__ void add(V x) {
+        if constexpr (sizeof(V) == 8) {
+            add_double(x);
+        } else {
+            const uint32_t bits = __float_as_uint(static_cast<float>(x)), exponent = bits >> 23 & 255;
+            const int magnitude =
+                static_cast<int>((bits & 0x7fffff) | static_cast<uint32_t>(exponent > 0) << 23);
+            add_narrow(static_cast<int>(bits) < 0 ? -magnitude : magnitude, max(exponent, 1u) + bias);
         }
     }
-    // The sum of the block: of a single warp in thread 0, if three doubles hold it; else in the state.
-    // Returns whether it is in thread 0.
-    __device__ bool join_block(bool alone) {
-        join_warp();
-        if (alone && blockDim.x == 32 && !__any_sync(0xffffffffu, spilled))
-            return true;
-        // A lane for each of the three.
-        const double middle = __shfl_sync(0xffffffffu, sum.middle, 0),
-                     low = __shfl_sync(0xffffffffu, sum.low, 0);
-        const unsigned lane = threadIdx.x % 32;
-        if (lane < 3)
-            put(lane == 0 ? sum.high : lane == 1 ? middle : low);
+    // Moves the digits to the block's state: four threads add up the lanes of two digits, a word of the
+    // state.
+    static __device__ void fold() {
+        const unsigned part = threadIdx.x % 4;
+        for (unsigned word = threadIdx.x / 4; word < (words + 7) / 8 * 8; word += blockDim.x / 4) {
+            const int4 *low = reinterpret_cast<const int4 *>(digits()) + min(word, words - 1) * (lanes / 2);
+            int32_t sum[2] = {0, 0};
+#pragma unroll
+            for (unsigned i = 0; i < 4; ++i) {
+                const int4 some =
+                    low[i / 2 * (lanes / 4) + ((i + word) % 2) * 4 + part]; // neighbours: other banks
+                sum[i / 2] += some.x + some.y + some.z + some.w;
+            }
+            int64_t all = sum[0] + sum[1] * (int64_t(1) << 16);
+            all += __shfl_xor_sync(0xffffffffu, static_cast<long long>(all), 1);
+            all += __shfl_xor_sync(0xffffffffu, static_cast<long long>(all), 2);
+            if (part == 0 && word < words)
+                block_state()[word] = all;
+        }
         __syncthreads();
-        return false;
     }
 };
 
@@ -353,34 +334,58 @@ template <class In, bool Pair> struct Group {
             }
         }
     }
-    static __device__ void add_one(V x, Window<V> &window, Outliers<V> &outliers) {
+    // Adds an element to the window or to the outliers; returns flags.
+    static __device__ uint32_t add_one(V x, Window<V> &window) {
         const uint32_t key = WindowExponents<V>::key(x);
-        if (window.has(key - 1, key))
+        if (__builtin_expect(window.has(key - 1, key), 1)) {
             window.add(as_double(x));
-        else
-            outliers.add(as_double(x));
-    }
-    __device__ void add(Loaded<In, Pair> &loaded, Window<V> &window, Outliers<V> &outliers) const {
-        bool near;
-        if constexpr (WindowExponents<V>::all)
-            near = isfinite(sum);
-        else
-            near = window.has(less, most);
-        if constexpr (sizeof(V) < 8) {
-            near = near && WindowExponents<V>::fit_together(less, most);
-            if (near)
-                window.add(sum);
-        } else if (near) {
-#pragma unroll
-            for (unsigned i = 0; i < turns * width; ++i)
-                window.add(loaded.at(i / width, i % width));
+            return 0;
         }
-        if (near)
-            return;
-        loaded.forget();
+        if constexpr (!WindowExponents<V>::all)
+            OutlierDigits<V>::add(x);
+        return OUTLIERS | flags_of(as_double(x));
+    }
+    // Adds all elements of the group; returns flags. `is_there`: of the chunks.
+    template <class Chunks>
+    __device__ uint32_t add(Loaded<In, Pair> &loaded, Window<V> &window, const Chunks &is_there) const {
+        constexpr bool narrow = sizeof(V) < 8, all = WindowExponents<V>::all;
+        const bool together = narrow && WindowExponents<V>::fit_together(less, most);
+        const bool near = all ? isfinite(sum) : window.has(less, most) && (together || !narrow);
+        if (__builtin_expect(near, 1)) {
+            if constexpr (narrow)
+                window.add(sum);
+            else
 #pragma unroll
-        for (unsigned i = 0; i < turns * width; ++i)
-            add_one(loaded.at(i / width, i % width), window, outliers);
+                for (unsigned i = 0; i < turns * width; ++i)
+                    window.add(loaded.at(i / width, i % width));
+            return 0;
+        }
+        uint32_t flags = OUTLIERS | GR_EXACT_NOT_MINUS_ZERO;
+        if constexpr (all) {
+            return flags_of(sum); // infinities and NaNs, whose sum determines the result
+        } else {
+            if constexpr (narrow) {
+                if (!isfinite(sum))
+                    return flags_of(sum);
+                if (together) {
+                    OutlierDigits<V>::add_double(sum);
+                    return flags;
+                }
+            } else if (most >= Window<V>::infinity) {
+#pragma unroll
+                for (unsigned i = 0; i < turns * width; ++i)
+                    flags |= flags_of(loaded.at(i / width, i % width));
+                return flags;
+            }
+            loaded.forget();
+#pragma unroll
+            for (unsigned k = 0; k < turns; ++k)
+                if (is_there(k))
+#pragma unroll
+                    for (unsigned e = 0; e < width; ++e)
+                        OutlierDigits<V>::add(loaded.at(k, e));
+            return flags;
+        }
     }
 };
 
@@ -398,10 +403,8 @@ inline __device__ uint32_t block_max(uint32_t x) {
 }
 
 // Adds up a block's elements of a result: the sum is in the first warp; of `flags` all threads have OUTLIERS.
-// `far`: the sum of the outliers, in thread 0, where that is not in the state of the block.
-template <class In, bool Pair>
-__device__ FixedPointSum add_in_window(const BlockElements<In, Pair> &part, ThreeDoubles &far,
-                                       bool &has_far) {
+// The sum of the outliers is in the state of the block.
+template <class In, bool Pair> __device__ FixedPointSum add_in_window(const BlockElements<In, Pair> &part) {
     using V = typename Loaded<In, Pair>::V;
     __shared__ uint32_t flags[32];
     __shared__ Whole sums[32];
@@ -415,7 +418,7 @@ __device__ FixedPointSum add_in_window(const BlockElements<In, Pair> &part, Thre
         for (unsigned i = 0; i < 2; ++i)
             ends[i] = part.end_of(i);
     Window<V> window;
-    Outliers<V> outliers;
+    uint32_t own_flags = 0;
     for (unsigned from = part.begin;; from += part.step()) {
 #pragma unroll
         for (unsigned k = 0; k < part.turns; ++k)
@@ -429,7 +432,7 @@ __device__ FixedPointSum add_in_window(const BlockElements<In, Pair> &part, Thre
             window.open();
             __syncwarp();
         }
-        group.add(loaded, window, outliers);
+        own_flags |= group.add(loaded, window, [&](unsigned k) { return part.place(from, k) < part.end; });
         if (from + part.step() >= part.end)
             break;
         part.load(from + part.step(), loaded);
@@ -438,12 +441,12 @@ __device__ FixedPointSum add_in_window(const BlockElements<In, Pair> &part, Thre
 #pragma unroll 1
         for (unsigned i = 0; i < 2; ++i) {
             const V x = i == 0 ? ends[0] : ends[1];
-            Group<In, Pair>::add_one(x, window, outliers);
+            own_flags |= Group<In, Pair>::add_one(x, window);
         }
 
     __syncwarp();
     FixedPointSum sum = {window.of_warp(), window.least - window.unit,
-                         warp_or(outliers.flags | (window.has_other() ? GR_EXACT_NOT_MINUS_ZERO : 0u))};
+                         warp_or(own_flags | (window.has_other() ? GR_EXACT_NOT_MINUS_ZERO : 0u))};
     if (warps > 1) {
         if (lane == 0) {
             flags[warp] = sum.flags;
@@ -454,29 +457,34 @@ __device__ FixedPointSum add_in_window(const BlockElements<In, Pair> &part, Thre
         if (warp == 0)
             sum.units = warp_total<window.most_bits + 9>(lane < warps ? sums[lane] : Whole(0));
     }
-    has_far = false;
-    if (sum.flags & OUTLIERS) {
-        has_far = outliers.join_block(gridDim.y == 1);
-        far = outliers.sum;
-    }
+    if constexpr (!WindowExponents<V>::all)
+        if (sum.flags & OUTLIERS)
+            OutlierDigits<V>::fold();
     return sum;
 }
 
-// Adds the digits of the block's state to the result's state.
+// Adds the digits of the block's state to the result's state, by a warp.
 template <unsigned Words> __device__ void add_digits(int64_t *whole) {
-    for (unsigned i = threadIdx.x; i < Words - 2; i += blockDim.x)
+    for (unsigned i = threadIdx.x; i < Words - 2; i += 32)
         if (block_state()[i] != 0)
             add_word(whole + i, block_state()[i]);
-    __threadfence();
-    __syncthreads();
+    __syncwarp();
+    fence_acq_rel_gpu();
 }
 
 // Takes the digits that other blocks have added there, by a warp, and sets them to zero.
 template <unsigned Words> __device__ void take_digits(int64_t *whole) {
-    __threadfence();
-    for (unsigned i = threadIdx.x % 32; i < Words - 2; i += 32)
-        block_state()[i] +=
-            static_cast<int64_t>(atomicExch(reinterpret_cast<unsigned long long *>(whole + i), 0ull));
+    constexpr unsigned count = Words - 2, each = (count + 31) / 32;
+    unsigned long long taken[each] = {}; // loads in flight at once
+    fence_acq_rel_gpu();
+#pragma unroll
+    for (unsigned k = 0; k < each; ++k)
+        if (const unsigned i = threadIdx.x % 32 + 32 * k; i < count)
+            taken[k] = atomicExch(reinterpret_cast<unsigned long long *>(whole + i), 0ull);
+#pragma unroll
+    for (unsigned k = 0; k < each; ++k)
+        if (const unsigned i = threadIdx.x % 32 + 32 * k; i < count)
+            block_state()[i] += static_cast<int64_t>(taken[k]);
     __syncwarp();
 }
 
@@ -487,51 +495,36 @@ __device__ bool join_sums(const gr_exact_params &p, uint64_t result, unsigned be
                           FixedPointSum &sum) {
     if (gridDim.y == 1)
         return threadIdx.x < 32;
-    __shared__ bool last;
+    if (threadIdx.x >= 32)
+        return false;
     const unsigned others = gridDim.y - 1;
     int64_t *whole = reinterpret_cast<int64_t *>(p.states) + result * Words;
     const uint64_t slots = p.states + p.results * Words * 8 + result * others * GR_EXACT_SLOT_BYTES;
-    if (threadIdx.x == 0)
-        last = ticket == others;
-    __syncthreads();
-    if (!last) {
+    ticket = __shfl_sync(0xffffffffu, ticket, 0);
+    if (ticket != others) {
         if (sum.flags & OUTLIERS)
             add_digits<Words>(whole);
         if (threadIdx.x == 0)
             slot_of(sum).put(slots + ticket * GR_EXACT_SLOT_BYTES);
         return false;
     }
-    if (threadIdx.x >= 32)
-        return false;
     // Room for 2^9 sums of 2^111 units at most, and those of float64 have no more than 2^105.
     constexpr unsigned reach = Words == GR_EXACT_NARROW_WORDS ? 16 : 5;
     sum = collect<reach, 124>(slots, others, sum, below);
     if (sum.flags & OUTLIERS)
         take_digits<Words>(whole);
+    clear_slots(slots, others);
     return true;
 }
 
-// Adds a sum of units, each 2^exponent, to three doubles; returns whether they hold it.
-inline __device__ bool add_units(ThreeDoubles &to, Whole units, int exponent) {
-    double rest = 0;
-#pragma unroll 1
-    for (int shift = 0; shift < 144;
-         shift += 48, units >>= 48) { // 48 bits at once, those above with the sign
-        const int64_t piece = static_cast<int64_t>(shift < 96 ? units & 0xffffffffffff : units);
-        const int unit = exponent + shift;
-        rest +=
-            fabs(to.add(static_cast<double>(piece) * power_of_two(unit / 2) * power_of_two(unit - unit / 2)));
-    }
-    return rest == 0;
-}
-
-// Puts a sum of units into the block's state.
+// Puts a sum of units and its flags into the block's state, by a warp.
 template <unsigned Words> __device__ void put_in_state(const FixedPointSum &sum, unsigned below) {
     __syncwarp(); // others have read flags of what was far
-    if (threadIdx.x == 0) {
+    WarpDigits<Words - 2> digits(block_state());
+    digits.add(sum.units, sum.exponent + static_cast<int>(below));
+    digits.store_sums(block_state());
+    if (threadIdx.x == 0)
         block_state()[Words - 1] = sum.flags & ~OUTLIERS;
-        spread(block_state(), below, sum.units, sum.exponent);
-    }
 }
 
 // Whether a result is nothing but the sum of its elements, near enough to the window.
@@ -544,7 +537,8 @@ template <class In> __device__ bool is_plain(const gr_exact_params &p, uint32_t 
 // gridDim.y blocks share a result, and gridDim.x results there are: in a loop over results ptxas would keep
 // 20 registers more, and a multiprocessor one block of 512 threads instead of two.
 template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_params &p) {
-    constexpr gr_exact_size size = state_size<typename Loaded<In, Pair>::V>();
+    using V = typename Loaded<In, Pair>::V;
+    constexpr gr_exact_size size = state_size<V>();
     const uint64_t result = blockIdx.x;
     int64_t *state = block_state();
     if (p.results == 1)
@@ -552,6 +546,8 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
     pdl_launch_dependents();
     for (unsigned i = threadIdx.x; i < size.words; i += blockDim.x)
         state[i] = 0;
+    if constexpr (!WindowExponents<V>::all)
+        OutlierDigits<V>::clear();
     pdl_wait();
     const Offsets base = p.results == 1 ? Offsets{0, 0} : offsets(p.keep, result);
     // The last word of a result's state, of which the sums in slots leave the flags out, counts tickets.
@@ -559,9 +555,7 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
     if (threadIdx.x == 0 && gridDim.y > 1)
         ticket = draw_ticket(
             reinterpret_cast<unsigned *>(p.states + (result * size.words + size.words - 1) * 8), gridDim.y);
-    ThreeDoubles far;
-    bool has_far;
-    FixedPointSum sum = add_in_window(BlockElements<In, Pair>(p, base), far, has_far);
+    FixedPointSum sum = add_in_window(BlockElements<In, Pair>(p, base));
     if (!join_sums<size.words>(p, result, size.below, ticket, sum))
         return;
     if (is_plain<In>(p, sum.flags)) {
@@ -569,20 +563,13 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
             put<In>(p, result, round_whole(sum.units, sum.exponent, Format<In>::format));
         return;
     }
-    if (has_far) { // in thread 0
-        bool done = false;
-        if (threadIdx.x == 0) {
-            ThreeDoubles all = far;
-            done = is_plain<In>(p, sum.flags & ~OUTLIERS) && add_units(all, sum.units, sum.exponent);
-            if (done)
-                put<In>(p, result, round_three<In>(all));
-            else
-#pragma unroll 1
-                for (unsigned i = 0; i < 3; ++i)
-                    Outliers<typename Loaded<In, Pair>::V>::put(far.at(i));
-        }
-        if (__shfl_sync(0xffffffffu, unsigned(done), 0) != 0)
-            return;
+    if (is_plain<In>(p, sum.flags & ~OUTLIERS)) {
+        WarpDigits<size.words - 2> digits(state);
+        digits.add(sum.units, sum.exponent + static_cast<int>(size.below));
+        const uint64_t bits = round_digits(digits, state, sum.flags, size.below, 1, Format<In>::format);
+        if (threadIdx.x == 0)
+            put<In>(p, result, bits);
+        return;
     }
     put_in_state<size.words>(sum, size.below);
     __syncwarp();
