@@ -37,7 +37,7 @@ from gpureduce._reduce import arithmetic
 
 # Bits of a significand, and the exponent of the last bit of the smallest numbers.
 FORMATS = {"float32": (24, -149), "float64": (53, -1074), "float16": (11, -24)}
-CHECKED_KINDS = ("normal", "lognormal", "any", "cancelling", "largest", "subnormal", "constant")
+CHECKED_KINDS = ("normal", "lognormal", "wide", "any", "cancelling", "largest", "subnormal", "constant")
 BATCH = 1000  # sums that a process prepares at a time
 DEEPEST = 1127  # every float64 is whole in units of 2^-1127
 
@@ -48,6 +48,8 @@ def data(kind: str, n: int, dtype: np.dtype, rng: np.random.Generator) -> np.nda
         return rng.standard_normal(n).astype(dtype)
     if kind == "lognormal":
         return np.minimum(np.exp(rng.normal(0, 2, n)), np.finfo(dtype).max).astype(dtype)
+    if kind == "wide":
+        return (rng.standard_normal(n) * 10.0 ** rng.uniform(-12, 12, n)).astype(dtype)
     if kind == "largest":
         return (rng.choice([-1.0, 1.0], n) * np.finfo(dtype).max).astype(dtype)
     if kind == "constant":
@@ -194,6 +196,7 @@ DTYPES = ("float32", "float64", "float16", "bfloat16")
 KINDS = ("normal", "lognormal", "any", "cancelling", "largest", "constant")
 KIND_EXPONENTS = (24, 28)  # of the kinds behind the first
 DOT_EXPONENTS = (10, 16, 20, 24, 26, 28)
+WIDE_DTYPES, WIDE_EXPONENTS = ("float32", "float64"), (4, 8, 10, 12, 14, 16, 18, 20)  # over 24 powers of ten
 
 
 class Case(NamedTuple):
@@ -296,9 +299,12 @@ class ExactSums(Benchmark):
         def up_to_largest(exponents: tuple[int, ...]) -> list[int]:
             return [exponent for exponent in exponents if exponent <= self.options.max_exponent]
 
-        for dtype, kind in itertools.product(self.options.dtypes, KINDS):
+        for dtype, kind in itertools.product(self.options.dtypes, (*KINDS, "wide")):
+            if kind == "wide" and dtype not in WIDE_DTYPES:
+                continue
             item = getattr(self.torch, dtype).itemsize
-            sums = up_to_largest(EXPONENTS if kind == KINDS[0] else KIND_EXPONENTS)
+            exponents = {KINDS[0]: EXPONENTS, "wide": WIDE_EXPONENTS}.get(kind, KIND_EXPONENTS)
+            sums = up_to_largest(exponents)
             dots = up_to_largest(DOT_EXPONENTS) if kind == KINDS[0] and item >= 4 else []
             self.pools = [
                 repeated(self.torch, numbers_of(kind, dtype, seed), dtype, item << max(exponents))
@@ -376,6 +382,8 @@ class ExactSums(Benchmark):
             kinds = ", ".join(f"{dtype} {slowest_over_fastest(record, dtype, n):.2f}" for dtype in sums)
             what = f"Slowest of six kinds of data over the fastest, for {markdown.power(n)} elements"
             lines += ["", f"{what}: {kinds}."]
+        if any(row["data"] == "wide" for row in record["rows"]):
+            lines += ["", wide_table(record)]
         return "\n".join(lines)
 
 
@@ -385,6 +393,23 @@ def _cell(row: dict[str, Any] | None) -> str:
     us = row["us"]
     cub = f" ({us['cub']:.4g})" if "cub" in us else ""
     return f"{us['gpureduce']:.4g} / {us['exact']:.4g}{cub}"
+
+
+def wide_table(record: dict[str, Any]) -> str:
+    """Return times of plain sums, and of exact ones of normal and of wide data."""
+    us = {(row["dtype"], row["n"], row["data"]): row["us"] for row in record["rows"] if row["op"] == "sum"}
+    dtypes = [dtype for dtype in WIDE_DTYPES if any(key[0] == dtype and key[2] == "wide" for key in us)]
+
+    def cell(dtype: str, n: int) -> str:
+        if (dtype, n, "wide") not in us:
+            return ""
+        normal, wide = us[dtype, n, KINDS[0]], us[dtype, n, "wide"]
+        return f"{normal['gpureduce']:.4g} / {normal['exact']:.4g} / {wide['exact']:.4g}"
+
+    what = "plain sum / exact sum of normal data / exact sum of numbers over 24 powers of ten"
+    cells = ([f"2^{k}", *(cell(dtype, 1 << k) for dtype in dtypes)] for k in WIDE_EXPONENTS)
+    head = f"{markdown.source(record)}: {record['method']}: {what}."
+    return "\n".join([head, "", *markdown.table(["elements", *dtypes], "r", cells)])
 
 
 def slowest_over_fastest(record: dict[str, Any], dtype: str, n: int) -> float:
