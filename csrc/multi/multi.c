@@ -19,7 +19,7 @@ const char *const gr_multi_op_names[GR_MULTI_OPS] = {
     [GR_MULTI_SCALE] = "scale",
 };
 
-enum { BLOCKS_PER_SM = 8, MAX_FINISH_BLOCKS = 1024 };
+enum { MAX_FINISH_BLOCKS = 1024 };
 
 /* How the arrays of a dtype are read. */
 typedef struct kernel {
@@ -51,24 +51,28 @@ static kernel kernel_of(gr_multi_op op, gr_dtype dtype) {
         return wide ? (kernel){"sum", GR_EXACT_WIDE_THREADS, 1, GR_EXACT_WIDE_BINS * 16, GR_EXACT_WIDE_WORDS}
                     : (kernel){"sum", GR_EXACT_THREADS, 4, GR_EXACT_NARROW_BINS * 8, GR_EXACT_NARROW_WORDS};
     const char *name = op == GR_MULTI_FINGERPRINT ? "finger" : op == GR_MULTI_SCALE ? "scale" : "max";
-    return (kernel){name, GR_MULTI_THREADS, BLOCKS_PER_SM, 0, 0};
+    return (kernel){name, GR_MULTI_THREADS, GR_MULTI_BLOCKS, 0, 0};
 }
 
-uint64_t gr_multi_words(gr_dtype dtype) {
+uint64_t gr_multi_parts(gr_dtype dtype) {
     return gr_dtypes[dtype].item_bytes > 8 ? 2 : 1;
 }
 
-/* Bytes of a word that a kernel reads: of an element, or of half of a complex128. */
-static size_t word_bytes(gr_dtype dtype) {
-    return gr_dtypes[dtype].item_bytes / gr_multi_words(dtype);
+/* Bytes of an element of a row. */
+static size_t item_bytes(gr_dtype dtype) {
+    return gr_dtypes[dtype].item_bytes / gr_multi_parts(dtype);
+}
+
+uint64_t gr_multi_words(gr_dtype dtype, uint64_t count) {
+    return gr_ceil_div(count * item_bytes(dtype), GR_MULTI_WORD_BYTES);
 }
 
 void gr_multi_divide(gr_multi_group *group, gr_multi_array *rows) {
-    const uint64_t tile_words = GR_MULTI_TILE_BYTES / word_bytes(group->dtype);
+    const uint64_t tile_elements = GR_MULTI_TILE_BYTES / item_bytes(group->dtype);
     group->tiles = 0;
     for (uint64_t i = 0; i < group->arrays; ++i) {
         rows[i].first_tile = group->tiles;
-        group->tiles += gr_ceil_div(rows[i].count, tile_words);
+        group->tiles += gr_ceil_div(rows[i].count, tile_elements);
     }
 }
 
@@ -82,7 +86,6 @@ static uint64_t result_words(gr_multi_op op) {
 /* Appends the launch for the arrays of one dtype, which add to the buffer `to`. */
 static void add_launch(const gr_multi *self, const gr_multi_group *group, const gr_device *device,
                        uint32_t table, uint32_t to, gr_program *program) {
-    static const char *const bytes_names[] = {[1] = "1", [2] = "2", [4] = "4", [8] = "8"};
     const kernel of = kernel_of(self->op, group->dtype);
     const gr_multi_params params = {
         .first = group->first,
@@ -94,13 +97,15 @@ static void add_launch(const gr_multi *self, const gr_multi_group *group, const 
         .flags = (self->each ? (uint32_t)GR_MULTI_EACH : 0) |
                  (self->op == GR_MULTI_NORM1 ? (uint32_t)GR_MULTI_ABSOLUTE : 0),
         .norm_bytes = (uint32_t)gr_dtypes[self->dtype].item_bytes,
+        .item_bytes = (uint32_t)item_bytes(group->dtype),
     };
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->kernel.owner = "multi";
     GR_KERNEL_NAME(step->kernel.file, of.state_words > 0 ? "multi_sums" : "multi_bits");
-    GR_KERNEL_NAME(step->kernel.entry, "multi_", of.name, "_",
-                   self->op == GR_MULTI_FINGERPRINT ? bytes_names[word_bytes(group->dtype)]
-                                                    : gr_dtypes[group->dtype].name);
+    if (self->op == GR_MULTI_FINGERPRINT)
+        GR_KERNEL_NAME(step->kernel.entry, "multi_", of.name);
+    else
+        GR_KERNEL_NAME(step->kernel.entry, "multi_", of.name, "_", gr_dtypes[group->dtype].name);
     const uint64_t resident = gr_max(device->backend->info.multiprocessors, 1) * of.blocks_per_sm;
     step->grid[0] = (uint32_t)gr_min(group->tiles, self->blocks > 0 ? self->blocks : resident);
     step->block[0] = of.threads;

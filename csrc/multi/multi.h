@@ -37,15 +37,19 @@ typedef struct gr_multi {
     bool each;       /* a result per array instead of one of all */
     gr_dtype dtype;  /* of the results, or of the norm by which arrays are scaled */
     uint64_t count;  /* results or, of NORM2_STATE, states */
-    uint64_t offset; /* position of the first element of a fingerprint */
+    uint64_t offset; /* position of the first word of a fingerprint */
     double max_norm, eps;
     uint32_t blocks; /* max. blocks of a launch, for tests; 0: chosen by the planner */
     size_t group_count;
     gr_multi_group groups[GR_DTYPE_COUNT];
 } gr_multi;
 
-/* Returns the number of words per element in a fingerprint: 2 of complex128, else 1. */
-uint64_t gr_multi_words(gr_dtype dtype);
+/* Returns how many elements of a row of the table an element of a dtype is: 2 of complex128, else 1. */
+uint64_t gr_multi_parts(gr_dtype dtype);
+
+/* Returns the words of a fingerprint that the elements of a row fill; the last one may have bytes to spare.
+ */
+uint64_t gr_multi_words(gr_dtype dtype, uint64_t count);
 
 /* Fills in the tiles of the rows of a group, whose first row is *rows, and the group's number of tiles. */
 void gr_multi_divide(gr_multi_group *group, gr_multi_array *rows);

@@ -17,7 +17,7 @@ typedef struct builder {
     py_array_list *list;
     unsigned char *dtypes; /* of the rows */
     uint32_t dtype_set;    /* a bit for each dtype of the rows */
-    uint64_t position;     /* of the next element */
+    uint64_t position;     /* of the next word of a fingerprint */
     dl_dtype similar; /* DLPack's dtype of the last tensor that add_similar appended; the next field is the
                          core's */
     gr_dtype similar_dtype;
@@ -75,14 +75,15 @@ static void take_device(py_array_list *self, const py_operand *first) {
     self->dtype = first->dtype;
 }
 
-/* Appends the row of an array that has elements, `words` together. */
-static void add_row(builder *self, size_t i, gr_dtype dtype, gr_devptr address, uint64_t words) {
+/* Appends the row of an array that has elements. */
+static void add_row(builder *self, size_t i, gr_dtype dtype, gr_devptr address, uint64_t elements) {
     py_array_list *list = self->list;
+    const uint64_t count = elements * gr_multi_parts(dtype);
     self->dtypes[list->row_count] = (unsigned char)dtype;
     self->dtype_set |= 1u << dtype;
     list->rows[list->row_count++] =
-        (gr_multi_array){.address = address, .count = words, .result = i, .position = self->position};
-    self->position += words;
+        (gr_multi_array){.address = address, .count = count, .result = i, .position = self->position};
+    self->position += gr_multi_words(dtype, count);
 }
 
 /* Updates the dtype of results, and which array is the first that is not real. */
@@ -129,7 +130,7 @@ static int add_view(builder *self, size_t i, PyObject *object, const py_borrowin
     }
     add_dtype(self->list, i, view.dtype);
     if (view.count > 0)
-        add_row(self, i, view.dtype, view.address, view.count * gr_multi_words(view.dtype));
+        add_row(self, i, view.dtype, view.address, view.count);
     return 1;
 }
 
@@ -164,8 +165,7 @@ static int add_similar(builder *self, size_t i, PyObject *object, const py_borro
         return lazy < 0 ? -1 : 0;
     add_dtype(list, i, self->similar_dtype);
     if (count > 0)
-        add_row(self, i, self->similar_dtype, (uintptr_t)tensor.data + tensor.byte_offset,
-                count * gr_multi_words(self->similar_dtype));
+        add_row(self, i, self->similar_dtype, (uintptr_t)tensor.data + tensor.byte_offset, count);
     return 1;
 }
 
@@ -178,10 +178,10 @@ static int add_item(builder *self, size_t i, const py_operand *item) {
         take_device(list, item);
     if (item->kind != list->kind || item->index != list->index)
         return PY_RAISE(PyExc_ValueError, "arrays[%zu]: is not on the device of arrays[0]", i);
-    const uint64_t words = py_operand_count(item, NULL) * gr_multi_words(item->dtype);
+    const uint64_t count = py_operand_count(item, NULL);
     add_dtype(list, i, item->dtype);
     set_first(&list->first_ro, i, item->read_only);
-    if (words == 0)
+    if (count == 0)
         return 1;
     if (!py_operand_is_contiguous(item, true)) {
         set_first(&list->first_order, i, true);
@@ -190,7 +190,7 @@ static int add_item(builder *self, size_t i, const py_operand *item) {
     }
     if (!add_stream(list, item->stream))
         return 0;
-    add_row(self, i, item->dtype, item->source.origin, words);
+    add_row(self, i, item->dtype, item->source.origin, count);
     return 1;
 }
 

@@ -1,5 +1,6 @@
 """gpureduce.multi: values against exact ones, order and division of lists, devices, layouts, errors."""
 
+import itertools
 import math
 import operator
 from fractions import Fraction
@@ -212,7 +213,8 @@ def python_fingerprint(words, offset=0):
 
 
 def words_of(a):
-    return np.ascontiguousarray(a).reshape(-1).view(f"u{min(a.dtype.itemsize, 8)}").tolist()
+    """Return the bytes of an array in words of eight, the last one filled up with zeros."""
+    return np.frombuffer(a.tobytes() + bytes(-a.nbytes % 8), "<u8").tolist()
 
 
 def every_width():
@@ -240,8 +242,30 @@ def test_fingerprints_of_parts_add_up(device):
     position, total = 0, 0
     for a in arrays:
         total += int(multi.fingerprint([a], offset=position, device=device))
-        position += len(words_of(a))
+        position += (a.nbytes + 7) // 8
     assert total % 2**64 == int(multi.fingerprint(arrays, device=device))
+
+
+@pytest.mark.parametrize("start", range(17))
+def test_fingerprint_of_bytes_at_any_address(start, device):
+    """Vectors of 16 bytes at any address, several for each thread, and the bytes behind them."""
+    a = np.random.default_rng(start).integers(0, 256, 17 + 40_000, "u1")
+    on_device = gpureduce.to_device(a, device)
+    for size in (0, 1, 15, 16, 17, 40, 16_384 + start, 40_000):
+        view = on_device[start : start + size]
+        wanted = python_fingerprint(words_of(a[start : start + size]))
+        assert int(multi.fingerprint([view]).numpy()) == wanted
+        assert int(_core.multi((view,), "fingerprint", blocks=1).numpy()) == wanted
+
+
+def test_fingerprints_of_pieces_of_whole_words_add_up(device):
+    a = np.random.default_rng(3).standard_normal(5001).astype(np.float16)
+    cuts = [0, 4, 400, 4000, a.size]
+    total = sum(
+        int(multi.fingerprint([a[start:end]], offset=start * a.itemsize // 8, device=device))
+        for start, end in itertools.pairwise(cuts)
+    )
+    assert total % 2**64 == int(multi.fingerprint([a], device=device))
 
 
 @pytest.mark.parametrize("change", ["swap", "sign", "payload", "bit", "order"])

@@ -1,4 +1,4 @@
-// What a list of arrays gives by the bits of its elements: the largest magnitude, and a fingerprint.
+// The largest magnitude of a list of arrays, and how warps add to results that are words of 64 bits.
 #pragma once
 
 #include "exact/bins.cuh"
@@ -61,79 +61,13 @@ template <class In> __device__ void largest_of_list(const gr_multi_params &p) {
     const bool each = (p.flags & GR_MULTI_EACH) != 0;
     uint64_t *out = reinterpret_cast<uint64_t *>(p.out);
     Largest<In> largest;
-    each_segment<sizeof(In)>(p, [&](const Segment &segment) {
+    each_segment(p, sizeof(In), [&](const Segment &segment) {
         add_segment<In>(segment, largest);
         if (each)
             put_warp(out + segment.result, largest.take(), false);
     });
     if (!each)
         put_warp(out, largest.take(), false);
-}
-
-// Adds mix(bits + (position + 1) * 0x9e3779b97f4a7c15) for each word, modulo 2^64. mix is a bijection, so
-// that a change of one word always changes the sum. docs/how-to/many-tensors.md has the formula.
-struct Mixer {
-    uint64_t sum = 0;
-
-    static __device__ uint64_t fold_halves(uint64_t x) {
-        return x ^ x >> 32;
-    }
-    static __device__ uint64_t mix(uint64_t x) {
-        constexpr uint64_t factor = 0xd6e8feb86659fd93ull;
-        x = fold_halves(x) * factor;
-        x = fold_halves(x) * factor;
-        return fold_halves(x);
-    }
-    // `key` is (position + 1) times the constant.
-    __device__ void add(uint64_t bits, uint64_t key) {
-        sum += mix(bits + key);
-    }
-};
-
-enum : uint64_t { POSITION_FACTOR = 0x9e3779b97f4a7c15ull };
-
-template <class Word>
-__device__ void fingerprint_segment(const Segment &segment, uint64_t first, Mixer &mixer) {
-    constexpr unsigned width = 16 / sizeof(Word), loads = 4;
-    const Aligned<Word> part(segment);
-    const Vec16<Word> *from = part.vector();
-    const uint64_t each = uint64_t(blockDim.x) * loads;
-#pragma unroll 1
-    for (uint64_t at = 0; at < part.vectors; at += each) {
-        Vec16<Word> x[loads];
-        const bool whole = at + each <= part.vectors;
-#pragma unroll
-        for (unsigned k = 0; k < loads; ++k) {
-            const uint64_t number = at + k * blockDim.x + threadIdx.x;
-            if (whole || number < part.vectors)
-                x[k] = load_vec16(from + number);
-        }
-#pragma unroll
-        for (unsigned k = 0; k < loads; ++k) {
-            const uint64_t number = at + k * blockDim.x + threadIdx.x;
-            const uint64_t key = (first + part.head + number * width + 1) * POSITION_FACTOR;
-            if (whole || number < part.vectors)
-#pragma unroll
-                for (unsigned e = 0; e < width; ++e)
-                    mixer.add(x[k].at(e), key + e * POSITION_FACTOR);
-        }
-    }
-    part.each_end([&](uint64_t k) { mixer.add(part.first[k], (first + k + 1) * POSITION_FACTOR); });
-}
-
-template <class Word> __device__ void fingerprint_list(const gr_multi_params &p) {
-    const bool each = (p.flags & GR_MULTI_EACH) != 0;
-    uint64_t *out = reinterpret_cast<uint64_t *>(p.out);
-    Mixer mixer;
-    each_segment<sizeof(Word)>(p, [&](const Segment &segment) {
-        fingerprint_segment<Word>(segment, p.offset + (each ? segment.first : segment.position), mixer);
-        if (each) {
-            put_warp(out + segment.result, mixer.sum, true);
-            mixer.sum = 0;
-        }
-    });
-    if (!each)
-        put_warp(out, mixer.sum, true);
 }
 
 } // namespace gr::multi

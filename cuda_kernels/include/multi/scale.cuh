@@ -27,7 +27,7 @@ template <class In> __device__ void scale_list(const gr_multi_params &p) {
     const double factor = factor_of(p);
     if (factor == 1)
         return;
-    each_segment<sizeof(In)>(p, [&](const Segment &segment) {
+    each_segment(p, sizeof(In), [&](const Segment &segment) {
         const Aligned<In> part(segment);
         Vec16<In> *vector = part.vector();
         const uint64_t each = uint64_t(blockDim.x) * loads;

@@ -12,7 +12,7 @@ using namespace common;
 // A part of an array.
 struct Segment {
     uint64_t address, count;   // of its first element; elements
-    uint64_t result, position; // as in gr_multi_array; of its first element
+    uint64_t result, position; // as in gr_multi_array
     uint64_t first;            // number of its first element in the array
 };
 
@@ -29,10 +29,11 @@ inline __device__ uint64_t find_array(const gr_multi_params &p, const gr_multi_a
     return low;
 }
 
-// Calls visit(segment) for the segments of a block. All threads of a block visit the same segments.
-template <unsigned ItemBytes, class Visit>
-__device__ void each_segment(const gr_multi_params &p, const Visit &visit) {
-    constexpr uint64_t tile_elements = GR_MULTI_TILE_BYTES / ItemBytes;
+// Calls visit(segment) for the segments of a block, whose elements have `item_bytes`. All threads of a block
+// visit the same segments.
+template <class Visit>
+__device__ void each_segment(const gr_multi_params &p, unsigned item_bytes, const Visit &visit) {
+    const uint64_t tile_elements = GR_MULTI_TILE_BYTES / item_bytes;
     const gr_multi_array *table = reinterpret_cast<const gr_multi_array *>(p.table) + p.first;
     const uint64_t end = p.tiles * (blockIdx.x + 1) / gridDim.x;
     uint64_t tile = p.tiles * blockIdx.x / gridDim.x;
@@ -44,8 +45,7 @@ __device__ void each_segment(const gr_multi_params &p, const Visit &visit) {
         const uint64_t behind = min(i + 1 < p.arrays ? table[i + 1].first_tile : p.tiles, end);
         const uint64_t first = (tile - array.first_tile) * tile_elements;
         const uint64_t last = min((behind - array.first_tile) * tile_elements, array.count);
-        visit(Segment{array.address + first * ItemBytes, last - first, array.result, array.position + first,
-                      first});
+        visit(Segment{array.address + first * item_bytes, last - first, array.result, array.position, first});
         tile = behind;
     }
 }

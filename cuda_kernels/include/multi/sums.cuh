@@ -213,7 +213,7 @@ __device__ void add_list(const gr_multi_params &p, Accumulator &accumulator) {
     for (unsigned i = threadIdx.x; i < Bins::size.words; i += blockDim.x)
         block_state()[i] = 0;
     __syncthreads();
-    each_segment<sizeof(In)>(p, [&](const Segment &segment) {
+    each_segment(p, sizeof(In), [&](const Segment &segment) {
         add_segment<In>(segment, accumulator);
         if (each)
             put(segment.result);

@@ -1,7 +1,8 @@
-// multi_max, multi_finger, multi_scale: the largest magnitude of lists of arrays, their fingerprint, by bytes
-// of a word, and the multiplication by a factor; multi_finish: rounded results.
+// multi_max, multi_finger, multi_scale: the largest magnitude of lists of arrays, their fingerprint, and the
+// multiplication by a factor; multi_finish: rounded results.
 #include "common/entry.cuh"
 #include "multi/bits.cuh"
+#include "multi/fingerprint.cuh"
 #include "multi/finish.cuh"
 #include "multi/scale.cuh"
 
@@ -16,10 +17,7 @@ KERNELS(bf16, gr_bf16)
 KERNELS(f32, float)
 KERNELS(f64, double)
 
-GR_ENTRY((GR_MULTI_THREADS), multi_finger_1, gr_multi_params, fingerprint_list<uint8_t>)
-GR_ENTRY((GR_MULTI_THREADS), multi_finger_2, gr_multi_params, fingerprint_list<uint16_t>)
-GR_ENTRY((GR_MULTI_THREADS), multi_finger_4, gr_multi_params, fingerprint_list<uint32_t>)
-GR_ENTRY((GR_MULTI_THREADS), multi_finger_8, gr_multi_params, fingerprint_list<uint64_t>)
+GR_ENTRY((GR_MULTI_THREADS, GR_MULTI_BLOCKS), multi_finger, gr_multi_params, fingerprint_list)
 
 GR_ENTRY((GR_MULTI_FINISH_THREADS), multi_finish_sums, gr_multi_finish_params,
          finish_states<GR_EXACT_WIDE_WORDS, GR_EXACT_WIDE_BELOW>)
