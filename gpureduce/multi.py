@@ -351,18 +351,18 @@ def fingerprint(
     Notes
     -----
     The bytes of each array, in C order, are cut into words of eight, little-endian integers; zeros follow the
-    last byte of an array in its last word. Words are numbered from `offset` on, across all arrays. A word w at
-    position i adds mix(w + (i + 1) * 0x9e3779b97f4a7c15), all modulo 2^64. The function mix sets x to
+    last byte of an array in its last word. Words are numbered from `offset` on, across all arrays. A word w
+    at position i adds mix(w + (i + 1) * 0x9e3779b97f4a7c15), all modulo 2^64. The function mix sets x to
     x ^ (x >> 32), multiplies it by 0xd6e8feb86659fd93, does both again, and returns x ^ (x >> 32).
 
     The fingerprint of a list is the sum of the fingerprints of its parts, modulo 2^64, if `offset` is the
-    number of words before a part: an array of n bytes has (n + 7) // 8. Pieces of one array add up in the same
-    way if each but the last has a multiple of eight bytes.
+    number of words before a part: an array of n bytes has (n + 7) // 8. Pieces of one array add up in the
+    same way if each but the last has a multiple of eight bytes.
 
     A change of one element always changes the fingerprint, as mix is a bijection. Other changes go unnoticed
-    with a probability of about 2^-64, except that zeros at the end of an array have no effect if they are part
-    of its last word. A fingerprint is not a cryptographic hash: lists with the same fingerprint can be
-    constructed. Shapes and dtypes have no effect.
+    with a probability of about 2^-64. The exception is zeros at the end of an array, which have no effect if
+    they are part of its last word. A fingerprint is not a cryptographic hash: lists with the same fingerprint
+    can be constructed. Shapes and dtypes have no effect.
 
     Examples
     --------

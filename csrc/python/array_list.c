@@ -24,6 +24,7 @@ typedef struct builder {
     torch_views views;   /* of PyTorch's tensors; found when the list has a tensor */
     PyTypeObject *asked; /* the last type of which has_views was asked, and its answer */
     bool answer;
+    size_t view_count; /* arrays of which the list has views, if there is memory */
 } builder;
 
 /* Whether the elements fill a range of memory without gaps, in any order of the axes. */
@@ -131,7 +132,22 @@ static int add_view(builder *self, size_t i, PyObject *object, const py_borrowin
     add_dtype(self->list, i, view.dtype);
     if (view.count > 0)
         add_row(self, i, view.dtype, view.address, view.count);
+    if (self->list->views != NULL)
+        self->list->views[i] = view;
+    ++self->view_count;
     return 1;
+}
+
+/* Makes room for the views of a list whose first array is a tensor of PyTorch, and describes that one.
+   Without memory the list has no views. */
+static void begin_views(builder *self, PyObject *first) {
+    py_array_list *list = self->list;
+    if (list->kind != GR_DEVICE_CUDA || list->stream_owner != NULL || !has_views(self, Py_TYPE(first)))
+        return;
+    list->views = PyMem_Malloc(list->count * sizeof list->views[0]);
+    list->view_type = Py_TYPE(first);
+    if (list->views != NULL)
+        self->view_count += torch_view_of(&self->views, first, &list->views[0]);
 }
 
 /* Appends the row of a tensor of the type, on the device and in the stream of the one before it, in C order:
@@ -169,7 +185,7 @@ static int add_similar(builder *self, size_t i, PyObject *object, const py_borro
     return 1;
 }
 
-/* Appends the row of an array. As py_array_list_parse. */
+/* Appends the row of an array. As parse_list. */
 static int add_item(builder *self, size_t i, const py_operand *item) {
     py_array_list *list = self->list;
     if (!item->on_device || item->source.host != NULL)
@@ -194,7 +210,7 @@ static int add_item(builder *self, size_t i, const py_operand *item) {
     return 1;
 }
 
-/* Describes an array, or a view given as a tuple. As py_array_list_parse. The elements of a tensor with a
+/* Describes an array, or a view given as a tuple. As parse_list. The elements of a tensor with a
    negative or conjugate bit are not those in its memory. Such a tensor has no gaps only if it has one
    element, and norms do not depend on signs. */
 static int describe(const builder *self, PyObject *object, py_borrowing *borrowing, py_operand *item) {
@@ -256,6 +272,11 @@ static int group_rows(const builder *self) {
     return 0;
 }
 
+static void drop_views(py_array_list *self) {
+    PyMem_Free(self->views);
+    self->views = NULL;
+}
+
 static int add_all(builder *self, PyObject *arrays) {
     py_borrowing borrowing = {.type = NULL};
     for (size_t i = 0; i < self->list->count; ++i) {
@@ -273,11 +294,16 @@ static int add_all(builder *self, PyObject *arrays) {
         py_operand_release(&item);
         if (parsed <= 0)
             return parsed;
+        if (i == 0)
+            begin_views(self, object);
     }
+    if (self->view_count < self->list->count)
+        drop_views(self->list);
     return group_rows(self) < 0 ? -1 : 1;
 }
 
-int py_array_list_parse(py_state *state, PyObject *arrays, const py_list_source *from, py_array_list *out) {
+/* Describes the arrays of a tuple, as py_array_list_get. Always call release_list afterwards. */
+static int parse_list(py_state *state, PyObject *arrays, const py_list_source *from, py_array_list *out) {
     const size_t count = (size_t)PyTuple_GET_SIZE(arrays);
     *out = (py_array_list){
         .count = count, .first_other = SIZE_MAX, .first_order = SIZE_MAX, .first_ro = SIZE_MAX};
@@ -295,9 +321,9 @@ int py_array_list_parse(py_state *state, PyObject *arrays, const py_list_source 
     return parsed;
 }
 
-void py_array_list_release(py_array_list *self) {
+static void release_list(py_array_list *self) {
     PyMem_Free(self->rows);
-    self->rows = NULL;
+    drop_views(self);
 }
 
 void py_array_list_first(const py_array_list *self, py_operand *out) {
@@ -311,34 +337,122 @@ void py_array_list_first(const py_array_list *self, py_operand *out) {
     out->source = (gr_source){.host = NULL};
 }
 
+/* ---- capsules ---- */
+
 const py_array_list *py_array_list_of_capsule(PyObject *capsule) {
     return PyCapsule_GetPointer(capsule, CAPSULE);
 }
 
 static void free_capsule(PyObject *capsule) {
     py_array_list *self = PyCapsule_GetPointer(capsule, CAPSULE);
-    py_array_list_release(self);
+    release_list(self);
     PyMem_Free(self);
 }
 
-/* Returns a capsule with the description of a tuple of arrays, which the caller keeps alive; NotImplemented
-   if Python has to convert an array. Unless `signs_matter`, it is for norms and scaling alone. */
-PyObject *py_multi_list(PyObject *module, PyObject *args) {
-    PyObject *arrays;
-    int signs_matter;
-    if (!PyArg_ParseTuple(args, "O!p", &PyTuple_Type, &arrays, &signs_matter))
-        return NULL;
-    py_array_list *self = PyMem_Malloc(sizeof *self);
-    if (self == NULL)
-        return PyErr_NoMemory();
-    const int parsed = py_array_list_parse(PyModule_GetState(module), arrays,
-                                           &(py_list_source){.signs_matter = signs_matter}, self);
-    PyObject *capsule = parsed > 0 ? PyCapsule_New(self, CAPSULE, free_capsule) : NULL;
-    if (capsule != NULL)
-        return capsule;
-    py_array_list_release(self);
+/* Makes a new list. As py_array_list_get. */
+static int make_list(py_state *state, PyObject *arrays, const py_list_source *from, PyObject **out) {
+    PyObject *tuple = PySequence_Tuple(arrays);
+    py_array_list *self = tuple == NULL ? NULL : PyMem_Calloc(1, sizeof *self);
+    if (self == NULL) {
+        if (tuple != NULL)
+            PyErr_NoMemory();
+        Py_XDECREF(tuple);
+        return -1;
+    }
+    const int parsed = parse_list(state, tuple, from, self);
+    Py_DECREF(tuple);
+    *out = parsed > 0 ? PyCapsule_New(self, CAPSULE, free_capsule) : NULL;
+    if (*out != NULL)
+        return 1;
+    release_list(self);
     PyMem_Free(self);
-    return parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
+    return parsed == 0 ? 0 : -1;
+}
+
+/* Whether the first array, which decides on the stream, is where the list has it. */
+static bool is_first_of(const py_array_list *self, py_state *state, PyObject *first,
+                        const py_list_source *from) {
+    const builder described_by = {.state = state, .from = from};
+    py_borrowing borrowing = {.type = NULL};
+    py_operand item;
+    py_operand_init(&item);
+    const int parsed = describe(&described_by, first, &borrowing, &item);
+    const bool found = parsed > 0 && item.on_device && item.kind == self->kind && item.index == self->index &&
+                       item.stream == self->stream && item.stream_owner == NULL;
+    py_operand_release(&item);
+    PyErr_Clear();
+    return found;
+}
+
+/* Whether the arrays would make the same list. Only the last condition may run code of Python, which may
+   change a list of Python. */
+static bool is_list_of(const py_array_list *self, py_state *state, PyObject *arrays,
+                       const py_list_source *from) {
+    if (self->views == NULL || self->count != (size_t)PySequence_Fast_GET_SIZE(arrays))
+        return false;
+    PyObject *const *objects = PySequence_Fast_ITEMS(arrays);
+    const torch_views views = torch_views_get();
+    if (!PyType_IsSubtype(Py_TYPE(objects[0]), views.type) ||
+        (from->signs_matter && views.shim->is_negative == NULL))
+        return false;
+    for (size_t i = 0; i < self->count; ++i)
+        if (Py_TYPE(objects[i]) != self->view_type ||
+            !torch_view_is_current(&views, objects[i], &self->views[i]) ||
+            (from->signs_matter && torch_view_has_lazy_sign(&views, &self->views[i]) != 0))
+            return false;
+    return is_first_of(self, state, objects[0], from);
+}
+
+static void put_list(_Atomic(PyObject *) *entry, PyObject *capsule) {
+    Py_XDECREF(atomic_exchange(entry, capsule));
+}
+
+/* Returns one of the last lists that has these arrays; NULL: there is none. */
+static PyObject *find_list(py_state *state, PyObject *arrays, const py_list_source *from) {
+    for (size_t i = 0; i < PY_LAST_LISTS; ++i) {
+        PyObject *capsule = atomic_exchange(&state->last_lists[i], NULL);
+        if (capsule == NULL)
+            continue;
+        bool is_found;
+        Py_BEGIN_CRITICAL_SECTION(arrays);
+        is_found = is_list_of(py_array_list_of_capsule(capsule), state, arrays, from);
+        Py_END_CRITICAL_SECTION();
+        PyObject *found = is_found ? Py_NewRef(capsule) : NULL;
+        put_list(&state->last_lists[i], capsule);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+int py_array_list_get(py_state *state, PyObject *arrays, const py_list_source *from, PyObject **out) {
+    *out = from->view_device == NULL ? find_list(state, arrays, from) : NULL;
+    if (*out != NULL)
+        return 1;
+    const int made = make_list(state, arrays, from, out);
+    if (made > 0 && py_array_list_of_capsule(*out)->views != NULL)
+        put_list(&state->last_lists[atomic_fetch_add(&state->next_list, 1) % PY_LAST_LISTS], Py_NewRef(*out));
+    return made;
+}
+
+void py_array_lists_clear(py_state *state) {
+    for (size_t i = 0; i < PY_LAST_LISTS; ++i)
+        put_list(&state->last_lists[i], NULL);
+}
+
+/* Returns a capsule with the description of a tuple or list of arrays, which the caller keeps alive;
+   NotImplemented if Python has to convert an array. Unless `signs_matter`, it is for norms and scaling alone.
+ */
+PyObject *py_multi_list(PyObject *module, PyObject *args) {
+    PyObject *arrays, *capsule;
+    int signs_matter;
+    if (!PyArg_ParseTuple(args, "Op", &arrays, &signs_matter))
+        return NULL;
+    if (!PyTuple_Check(arrays) && !PyList_Check(arrays))
+        return PyErr_Format(PyExc_TypeError, "arrays: expected a tuple or a list");
+    const int found = py_array_list_get(PyModule_GetState(module), arrays,
+                                        &(py_list_source){.signs_matter = signs_matter}, &capsule);
+    return found == 0 ? Py_NewRef(Py_NotImplemented) : capsule;
 }
 
 /* Returns the name of the dtype of results: that of all arrays, else float64 if any array has it, else

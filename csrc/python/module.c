@@ -9,6 +9,7 @@
 #include "jax/jax.h"
 #include "matmul/matmul.h"
 #include "python/args.h"
+#include "python/array_list.h"
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/methods.h"
@@ -256,6 +257,7 @@ static int core_clear(PyObject *module) {
         Py_CLEAR(state->names[i]);
     for (int i = 0; i < PY_KNOWN_TYPES; ++i)
         Py_CLEAR(state->known[i].type);
+    py_array_lists_clear(state);
     return 0;
 }
 

@@ -16,7 +16,7 @@ typedef struct multi_call {
     gr_multi multi;
     gr_tables *tables;
     bool has_dtype;
-    py_array_list own;         /* the list of this call, unless a capsule has it */
+    PyObject *capsule;         /* has the list, unless it is empty */
     const py_array_list *list; /* no rows: of NORM2_STATE */
 } multi_call;
 
@@ -76,7 +76,7 @@ static int find_op(const char *name, gr_multi_op *out) {
     return PY_RAISE(PyExc_ValueError, "op: unknown operation '%s'", name);
 }
 
-/* Whether the operation takes the arrays. As py_array_list_parse. */
+/* Whether the operation takes the arrays. As py_array_list_get. */
 static int check_arrays(const multi_call *self) {
     const py_array_list *list = self->list;
     const gr_multi_op op = self->multi.op;
@@ -88,7 +88,7 @@ static int check_arrays(const multi_call *self) {
     return list->first_order == SIZE_MAX || op != GR_MULTI_FINGERPRINT;
 }
 
-/* Parses the states of NORM2_STATE, which are the one array. As py_array_list_parse. */
+/* Parses the states of NORM2_STATE, which are the one array. As py_array_list_get. */
 static int parse_states(multi_call *self, PyObject *arrays, gr_device *view_device) {
     py_job *job = &self->job;
     py_operand *states = &job->inputs[0];
@@ -111,22 +111,24 @@ static int parse_states(multi_call *self, PyObject *arrays, gr_device *view_devi
     return py_operand_is_contiguous(states, true);
 }
 
-/* Parses the list, given as a tuple or as a capsule of py_multi_list. As py_array_list_parse. */
+/* Parses the list, given as a tuple, as a list of Python or as a capsule of py_multi_list. As
+ * py_array_list_get. */
 static int parse_arrays(multi_call *self, PyObject *arrays, gr_device *view_device) {
     gr_multi *multi = &self->multi;
     const bool signs_matter = multi->op == GR_MULTI_SUM || multi->op == GR_MULTI_FINGERPRINT;
     const py_list_source from = {view_device, self->job.stream, signs_matter};
     if (multi->op == GR_MULTI_NORM2_STATE)
         return parse_states(self, arrays, view_device);
-    if (PyTuple_Check(arrays)) {
-        const int parsed = py_array_list_parse(self->job.state, arrays, &from, &self->own);
-        if (parsed <= 0)
-            return parsed;
+    if (PyTuple_Check(arrays) || PyList_Check(arrays)) {
+        const int found = py_array_list_get(self->job.state, arrays, &from, &self->capsule);
+        if (found <= 0)
+            return found;
     } else {
-        self->list = py_array_list_of_capsule(arrays);
-        if (self->list == NULL)
-            return -1;
+        self->capsule = Py_NewRef(arrays);
     }
+    self->list = py_array_list_of_capsule(self->capsule);
+    if (self->list == NULL)
+        return -1;
     const py_array_list *list = self->list;
     py_array_list_first(list, &self->job.inputs[0]);
     multi->count = multi->each ? list->count : 1;
@@ -211,7 +213,8 @@ PyObject *py_multi(PyObject *module, PyObject *args, PyObject *named) {
                                      &offset, &stream, &norm, &self.multi.max_norm, &self.multi.eps, &place,
                                      &out, &self.multi.blocks))
         return NULL;
-    self.list = &self.own;
+    static const py_array_list empty;
+    self.list = &empty;
     self.multi.each = each;
     self.multi.offset = offset;
     self.has_dtype = dtype != NULL;
@@ -227,7 +230,7 @@ PyObject *py_multi(PyObject *module, PyObject *args, PyObject *named) {
         result = run(&self, stream, norm, out);
     else if (parsed == 0)
         result = Py_NewRef(Py_NotImplemented);
-    py_array_list_release(&self.own);
+    Py_XDECREF(self.capsule);
     py_job_release(&self.job);
     return result;
 }

@@ -38,7 +38,7 @@ typedef struct py_known_type {
     const struct dl_exchange_api *table; /* NULL if absent */
 } py_known_type;
 
-enum { PY_KNOWN_TYPES = 4 };
+enum { PY_KNOWN_TYPES = 4, PY_LAST_LISTS = 4 };
 
 /* Names that are interned once, because every call looks them up or compares them. Those up to `progress` are
    parameters of public functions. */
@@ -139,10 +139,13 @@ typedef struct py_state {
     py_known_type known[PY_KNOWN_TYPES];     /* a cache with round-robin replacement */
     size_t known_next;                       /* the entry to be replaced next, modulo PY_KNOWN_TYPES */
     struct py_deferred_release
-        *deferred_releases;           /* objects kept alive for work in streams; deferred_release.c */
-    struct gr_tables *tables;         /* lists of arrays, offsets of segments */
-    atomic_int cuda_devices;          /* number of CUDA devices; 0: not queried yet */
-    int type_numbers[GR_DTYPE_COUNT]; /* NumPy's type number of each row of dtypes.def */
+        *deferred_releases;   /* objects kept alive for work in streams; deferred_release.c */
+    struct gr_tables *tables; /* lists of arrays, offsets of segments */
+    _Atomic(PyObject *) last_lists[PY_LAST_LISTS]; /* capsules of array_list.c, or NULL; whoever reads one
+                                                      takes it out */
+    atomic_uint next_list;                         /* the entry to be replaced next, modulo PY_LAST_LISTS */
+    atomic_int cuda_devices;                       /* number of CUDA devices; 0: not queried yet */
+    int type_numbers[GR_DTYPE_COUNT];              /* NumPy's type number of each row of dtypes.def */
 } py_state;
 
 #endif

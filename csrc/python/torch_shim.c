@@ -153,6 +153,11 @@ torch_views torch_views_get(void) {
     return found;
 }
 
+/* An at::Tensor is a pointer to its c10::TensorImpl. */
+static const void *impl_of(torch_tensor tensor) {
+    return *(void *const *)tensor;
+}
+
 bool torch_view_of(const torch_views *self, PyObject *object, torch_view *out) {
     const torch_shim *get = self->shim;
     torch_tensor tensor = (char *)object + self->offset;
@@ -167,6 +172,8 @@ bool torch_view_of(const torch_views *self, PyObject *object, torch_view *out) {
         (data == NULL && count > 0))
         return false;
     out->tensor = tensor;
+    out->impl = impl_of(tensor);
+    out->code = dtype;
     out->address = (gr_devptr)(uintptr_t)data;
     out->count = (uint64_t)count;
     out->device = device == get->device_type ? index : -1;
@@ -174,6 +181,21 @@ bool torch_view_of(const torch_views *self, PyObject *object, torch_view *out) {
         if (self->codes[out->dtype] == dtype)
             return true;
     return false;
+}
+
+bool torch_view_is_current(const torch_views *self, PyObject *object, const torch_view *view) {
+    const torch_shim *get = self->shim;
+    torch_tensor tensor = (char *)object + self->offset;
+    int32_t code, index;
+    bool in_order;
+    int64_t count;
+    void *data;
+    return tensor == view->tensor && impl_of(tensor) == view->impl && view->device >= 0 &&
+           get->get_data_ptr(tensor, &data) == 0 && (gr_devptr)(uintptr_t)data == view->address &&
+           get->get_numel(tensor, &count) == 0 && (uint64_t)count == view->count &&
+           get->get_dtype(tensor, &code) == 0 && code == view->code &&
+           get->is_contiguous(tensor, &in_order) == 0 && in_order &&
+           get->get_device_index(tensor, &index) == 0 && index == view->device;
 }
 
 int torch_view_has_lazy_sign(const torch_views *self, const torch_view *view) {

@@ -55,10 +55,12 @@ typedef struct torch_views {
 /* The description of a dense tensor in C order. */
 typedef struct torch_view {
     torch_tensor tensor; /* a handle that the object owns; not to be deleted */
+    const void *impl;    /* the c10::TensorImpl that it refers to */
     gr_devptr address;
     uint64_t count;
     gr_dtype dtype;
-    int device; /* index of the CUDA device; -1: another device */
+    int32_t code; /* PyTorch's, of the dtype */
+    int device;   /* index of the CUDA device; -1: another device */
 } torch_view;
 
 /* Returns where tensors are in their objects: found once, by a new tensor whose handle is known. */
@@ -67,6 +69,10 @@ torch_views torch_views_get(void);
 /* Describes an object of the type or a subclass, without a call of Python. False: it is no dense tensor in C
    order with memory, or its dtype is unknown. Gradients, conjugate and negative bits are not read. */
 bool torch_view_of(const torch_views *self, PyObject *object, torch_view *out);
+
+/* Whether torch_view_of would describe the object in the same way again: fewer calls of the shim, as a tensor
+   on a CUDA device keeps its layout and its kind of device. `view` may be of an object that is gone. */
+bool torch_view_is_current(const torch_views *self, PyObject *object, const torch_view *view);
 
 /* Whether the elements are those in memory with another sign: a lazily negated or conjugated view. -1:
    unknown, as the functions were not found. */

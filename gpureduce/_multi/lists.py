@@ -71,7 +71,7 @@ class ArrayList(Sequence[Any]):
 
 def as_list(arrays: Iterable[Any]) -> Sequence[Any]:
     """Return the arrays of a list; TypeError for a single array, which is not one."""
-    if isinstance(arrays, ArrayList):
+    if isinstance(arrays, (ArrayList, list)):
         return arrays
     if hasattr(arrays, "shape") or isinstance(arrays, (str, bytes)) or not isinstance(arrays, Iterable):
         raise TypeError(f"arrays: expected a list of arrays, got {type(arrays).__name__}")
@@ -93,6 +93,10 @@ def _detached(arrays: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(a.detach() if tensors.is_tensor(a) else a for a in arrays)
 
 
+def _plain(arrays: Sequence[Any]) -> Sequence[Any]:
+    return arrays if isinstance(arrays, (tuple, list)) else tuple(arrays)
+
+
 def reduce_list(
     op: str, arrays: Sequence[Any], device: str | Device | None = None, stream: Any = None, **options: Any
 ) -> Any:
@@ -100,7 +104,7 @@ def reduce_list(
     handle = None if stream is None else _core.stream_handle(stream)
     if device is None:
         known = arrays._handle if isinstance(arrays, ArrayList) else None
-        result = _core.multi(tuple(arrays) if known is None else known, op, stream=stream, **options)
+        result = _core.multi(_plain(arrays) if known is None else known, op, stream=stream, **options)
         if result is NotImplemented and any(map(tensors.is_tensor, arrays)):
             result = _core.multi(_detached(arrays), op, stream=stream, **options)
         if result is not NotImplemented:

@@ -117,7 +117,7 @@ def _clip_on_one_device(
     Nothing else is asked of each gradient, because that would take more host time than the rest.
     """
     try:
-        known = _core.multi_list(tuple(gradients), False)
+        known = _core.multi_list(gradients, False)
     except ValueError:  # they are on several devices
         return None
     if known is NotImplemented:

@@ -188,6 +188,33 @@ def test_lists_again_after_tensors_have_other_memory(place):
     assert torch.from_dlpack(multi.sums(tensors)).tolist() == [12, 20, 4]
 
 
+def test_the_same_list_after_its_tensors_have_changed(place):
+    """The second call with the same tensors describes only what may have changed."""
+    tensors = [torch.arange(24.0, device=place).reshape(4, 6) + k for k in range(6)]
+    changes = [
+        lambda: None,
+        lambda: tensors[1].t_(),
+        lambda: tensors[2].resize_(2, 3),
+        lambda: tensors[3].fill_(2.5),
+        lambda: setattr(tensors[4], "data", tensors[4].data.half()),
+        lambda: setattr(tensors[5], "data", tensors[5].data.view(torch.int32).view(torch.float32)[1:]),
+        lambda: tensors.__setitem__(0, torch._neg_view(tensors[0])),
+        lambda: tensors.__setitem__(0, torch.nn.Parameter(tensors[3])),
+    ]
+    for change in changes:
+        change()
+        for _ in range(3):
+            copies = [tensor.detach().clone().contiguous() for tensor in tensors]
+            for call in (multi.sums, multi.norms, multi.fingerprints):
+                got, wanted = (torch.from_dlpack(call(items)) for items in (tensors, copies))
+                assert torch.equal(got.view(torch.int64), wanted.view(torch.int64))
+    for _ in range(3):  # tensors at the addresses of others that are gone
+        fresh = [torch.ones(5, device=place) for _ in range(4)]
+        assert torch.from_dlpack(multi.sums(fresh)).tolist() == [5] * 4
+        with torch.cuda.stream(torch.cuda.Stream(place)):
+            assert torch.from_dlpack(multi.sums(fresh)).tolist() == [5] * 4
+
+
 def test_mixed_places_are_refused(place):
     with pytest.raises(ValueError, match=r"arrays\[1\]: is on the host, but arrays\[0\] is on"):
         multi.total_norm([torch.ones(2, device=place), torch.ones(2)])
