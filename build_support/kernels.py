@@ -59,6 +59,7 @@ FOLDERS = {
     "matmul/small": {"": 90},
     "exact/auto": TWICE,
     "groups/rows": TWICE,
+    "multi/auto": TWICE,
 }
 # A row of rungs.def as far as its capability: name, file, after, role, backends, capability.
 ROW = re.compile(r"^GR_RUNG\(\w+, (\w+), \w*, \w+, \w+, (\d+),", re.MULTILINE)

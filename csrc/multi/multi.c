@@ -49,7 +49,8 @@ static kernel kernel_of(gr_multi_op op, gr_dtype dtype) {
                               GR_EXACT_PRODUCT_BINS * 16, GR_EXACT_WIDE_WORDS};
     if (op == GR_MULTI_SUM || op == GR_MULTI_NORM1)
         return wide ? (kernel){"sum", GR_EXACT_WIDE_THREADS, 1, GR_EXACT_WIDE_BINS * 16, GR_EXACT_WIDE_WORDS}
-                    : (kernel){"sum", GR_EXACT_THREADS, 4, GR_EXACT_NARROW_BINS * 8, GR_EXACT_NARROW_WORDS};
+                    : (kernel){"sum", GR_EXACT_THREADS, GR_MULTI_SUM_BLOCKS, GR_EXACT_NARROW_BINS * 8,
+                               GR_EXACT_NARROW_WORDS};
     const char *name = op == GR_MULTI_FINGERPRINT ? "finger" : op == GR_MULTI_SCALE ? "scale" : "max";
     return (kernel){name, GR_MULTI_THREADS, GR_MULTI_BLOCKS, 0, 0};
 }
@@ -83,6 +84,11 @@ static uint64_t result_words(gr_multi_op op) {
                                                         : 1;
 }
 
+/* Returns the end of the names of files of kernels. */
+static const char *suffix_of(const gr_device *device) {
+    return device->backend->info.caps.capability >= GR_HOPPER ? "" : "_75";
+}
+
 /* Appends the launch for the arrays of one dtype, which add to the buffer `to`. */
 static void add_launch(const gr_multi *self, const gr_multi_group *group, const gr_device *device,
                        uint32_t table, uint32_t to, gr_program *program) {
@@ -101,7 +107,7 @@ static void add_launch(const gr_multi *self, const gr_multi_group *group, const 
     };
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->kernel.owner = "multi";
-    GR_KERNEL_NAME(step->kernel.file, of.state_words > 0 ? "multi_sums" : "multi_bits");
+    GR_KERNEL_NAME(step->kernel.file, of.state_words > 0 ? "multi_sums" : "multi_bits", suffix_of(device));
     if (self->op == GR_MULTI_FINGERPRINT)
         GR_KERNEL_NAME(step->kernel.entry, "multi_", of.name);
     else
@@ -115,8 +121,8 @@ static void add_launch(const gr_multi *self, const gr_multi_group *group, const 
 }
 
 /* Appends the launch that rounds results. */
-static void add_finish(const gr_multi *self, uint64_t results, uint64_t states, uint32_t from, uint32_t out,
-                       gr_program *program) {
+static void add_finish(const gr_multi *self, const gr_device *device, uint64_t results, uint64_t states,
+                       uint32_t from, uint32_t out, gr_program *program) {
     const bool is_state = !is_max(self->op);
     const uint32_t item = (uint32_t)gr_dtypes[self->dtype].item_bytes;
     const uint32_t precision = item == 8 ? 53 : item == 4 ? 24 : self->dtype == GR_DTYPE_f16 ? 11 : 8;
@@ -134,7 +140,7 @@ static void add_finish(const gr_multi *self, uint64_t results, uint64_t states, 
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     const uint64_t each = is_state ? GR_MULTI_FINISH_THREADS / 32 : GR_MULTI_FINISH_THREADS;
     step->kernel.owner = "multi";
-    GR_KERNEL_NAME(step->kernel.file, "multi_bits");
+    GR_KERNEL_NAME(step->kernel.file, "multi_bits", suffix_of(device));
     GR_KERNEL_NAME(step->kernel.entry, "multi_finish_",
                    !is_state             ? "max"
                    : is_square(self->op) ? "squares"
@@ -159,7 +165,7 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     const uint32_t out =
         gr_program_buffer(program, GR_BUFFER_OUTPUT, results * words * gr_dtypes[self->dtype].item_bytes);
     if (self->op == GR_MULTI_NORM2_STATE) {
-        add_finish(self, 1, self->count, input, out, program);
+        add_finish(self, device, 1, self->count, input, out, program);
         return;
     }
     const bool direct = self->op == GR_MULTI_FINGERPRINT;
@@ -170,7 +176,7 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     for (size_t i = 0; i < self->group_count; ++i)
         add_launch(self, &self->groups[i], device, input, to, program);
     if (!direct)
-        add_finish(self, results, 1, to, out, program);
+        add_finish(self, device, results, 1, to, out, program);
 }
 
 gr_status gr_multi_run(gr_device *device, const gr_multi *self, const gr_binding *binding,

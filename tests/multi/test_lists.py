@@ -135,6 +135,41 @@ def test_few_small_elements_among_large_ones_lose_no_bit(dtype, binades, device)
     assert_same_bits(multi.sums(on_device, dtype="float64"), np.array([exact_sum(a, np.dtype("f8"))]))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize(
+    "binades", [16, 18, 20, 25, 26, 27, 32, 34, 37, 40, 42, 53, 55, 56, 61, 63, 73, 75, 90]
+)
+def test_elements_of_so_many_binades_lose_no_bit(dtype, binades, device):
+    """Batches, the doubles of a window, and the window itself each hold so many."""
+    rng = np.random.default_rng(binades)
+    bits = {"float16": 11, "bfloat16": 8, "float32": 24}[dtype]
+    binades, largest = (min(binades, 29), 15) if dtype == "float16" else (binades, 40)
+    shape = (40, 500)
+    significands = rng.integers(2 ** (bits - 2), 2 ** (bits - 1), shape) * 2 + 1.0
+    # Few exponents between the largest and the least one, and zeros in some rows.
+    exponents = rng.choice([0, 0, 1, binades // 2, binades], shape) + rng.integers(0, 3, (40, 1))
+    a = significands * 2.0 ** (largest - bits - exponents) * rng.choice([-1, 1], shape)
+    a[::3] *= rng.integers(0, 2, a[::3].shape)
+    a = a.astype(dtype_of(dtype))
+    on_device = (gpureduce.to_device(a, device),)
+    assert digits_of(_core.multi(on_device, "squares", blocks=1)) == exact_state([a])
+    double = np.dtype("f8")
+    for op, wanted in (("sum", exact_sum(a, double)), ("norm1", exact_norm([a], 1, double))):
+        assert_same_bits(_core.multi(on_device, op, dtype="float64", blocks=1), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("special", [INF, NAN])
+def test_one_special_element_among_others(dtype, special, device):
+    """Its batch has a window already."""
+    a = np.random.default_rng(0).standard_normal(30_000).astype(dtype_of(dtype))
+    a[20_011] = -special
+    on_device = (gpureduce.to_device(a, device),)
+    for op, wanted in (("sum", -special), ("norm1", special), ("norm2", special), ("max", special)):
+        got = float(_core.multi(on_device, op, dtype="float64", blocks=1).numpy())
+        assert got == wanted or (math.isnan(got) and math.isnan(wanted))
+
+
 @every_dtype
 def test_full_windows_and_bins_are_emptied_in_time(dtype, device):
     """One block takes all elements: each thread more than a window, and than a bin, has capacity for."""

@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 import gpureduce
+from gpureduce import multi
 
 rng = np.random.default_rng(5)
 for dtype in ("int8", "uint16", "int32", "int64", "float16", "float32", "float64", "complex64"):
@@ -55,6 +56,11 @@ for n in (3, 1000, 70001):
         assert gpureduce.dot(*whole.astype(dtype), exact=True, device="sim") == np.dtype(dtype).type(want)
 rows = rng.standard_normal((3000, 40))
 assert gpureduce.sum(rows, axis=1, exact=True, device="sim").tolist() == [math.fsum(r) for r in rows.tolist()]
+for dtype in ("float16", "float32", "float64"):
+    parts = [np.clip(rng.standard_normal(n), -4, 4).astype(dtype) for n in (1, 70, 30_000)]
+    assert multi.sums(parts, dtype="float64", device="sim").tolist() == [math.fsum(p.tolist()) for p in parts]
+    square = math.fsum(x * x for p in parts for x in p.astype(float).tolist())
+    assert abs(multi.total_norm(parts, dtype="float64", device="sim") - math.sqrt(square)) < 1e-12 * square
 print("done")
 """
 
@@ -63,7 +69,7 @@ print("done")
 @pytest.mark.parametrize("capability", ["7.5", "9.0"])
 def test_core_reductions(capability, tmp_path):
     def of_the_other_kind(name):
-        if name.startswith("exact_"):
+        if name.startswith(("exact_", "multi_")):
             return name.endswith("_75.ptx.xz") == (capability == "9.0")
         return name.startswith("flat_") and name.endswith("_90.ptx.xz") and capability == "7.5"
 

@@ -34,7 +34,7 @@ template <> struct SquareWindow<float> {
     }
 };
 template <> struct SquareWindow<gr_bf16> {
-    static constexpr int levels = 2, span = 33, log_adds = 11;
+    static constexpr int levels = 3, span = 54, near = 32, log_adds = 11;
     static constexpr uint32_t together = 16;
     static __device__ int top_of(int exponent) {
         return min(exponent + 2, 127);
@@ -67,24 +67,118 @@ template <> inline __device__ float float_of(const Vec16<gr_bf16> *x, unsigned i
     return __uint_as_float(i % 2 == 0 ? two << 16 : two & 0xffff0000);
 }
 
-// Of some elements. NaNs do not count: they make a sum NaN.
+// The same of element number i of several vectors.
+template <class In> __device__ uint32_t twice_bits_of(const Vec16<In> *x, unsigned i) {
+    return 2 * __float_as_uint(float_of(x, i));
+}
+template <> inline __device__ uint32_t twice_bits_of(const Vec16<gr_bf16> *x, unsigned i) {
+    const uint32_t two = word_of(x, i / 2);
+    return i % 2 == 0 ? two << 17 : two << 1 & 0xfffe0000;
+}
+
+// Of some elements; NaNs are larger than infinity.
 struct Magnitudes {
-    float largest = 0;
+    uint32_t most = 0;   // twice_bits() of the largest
     uint32_t less = ~0u; // twice_bits() of the smallest but 0, minus 1
 
-    __device__ uint32_t most() const { // twice_bits() of the largest
-        return 2 * __float_as_uint(largest);
+    __device__ bool are_finite() const {
+        return most < 0xff000000;
+    }
+    // The distance of their exponents, or more.
+    __device__ uint32_t apart() const {
+        return (most >> 24) - ((less + 1) >> 24);
     }
 };
-template <unsigned N, class In> __device__ Magnitudes magnitudes_of(const Vec16<In> *x) {
-    Magnitudes found;
+// Two chains of comparisons, each of which waits for the one before.
+template <unsigned N, class In> __device__ Magnitudes each_magnitude_of(const Vec16<In> *x) {
+    Magnitudes found[2];
 #pragma unroll
     for (unsigned i = 0; i < N; ++i) {
-        const float element = float_of(x, i);
-        found.largest = fmaxf(found.largest, fabsf(element));
-        found.less = min(found.less, 2 * __float_as_uint(element) - 1);
+        const uint32_t bits = twice_bits_of(x, i);
+        found[i % 2].most = max(found[i % 2].most, bits);
+        found[i % 2].less = min(found[i % 2].less, bits - 1);
     }
-    return found;
+    return {max(found[0].most, found[1].most), min(found[0].less, found[1].less)};
+}
+
+#if __CUDA_ARCH__ >= 900
+
+// Three-input minima and maxima of two halves (VHMNMX): an instruction per element. The larger and the
+// smaller ones of two pairs of elements; NaN is the largest.
+template <class In> struct Pairs;
+template <> struct Pairs<gr_bf16> {
+    static __device__ uint32_t max_of(uint32_t a, uint32_t b) {
+        uint32_t most;
+        asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(most) : "r"(a), "r"(b));
+        return most;
+    }
+    static __device__ uint32_t min_of(uint32_t a, uint32_t b) {
+        uint32_t least;
+        asm("min.bf16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
+        return least;
+    }
+};
+template <> struct Pairs<gr_f16> {
+    static __device__ uint32_t max_of(uint32_t a, uint32_t b) {
+        uint32_t most;
+        asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(most) : "r"(a), "r"(b));
+        return most;
+    }
+    static __device__ uint32_t min_of(uint32_t a, uint32_t b) {
+        uint32_t least;
+        asm("min.f16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
+        return least;
+    }
+};
+
+// Of two-byte elements, in pairs. Where one is 0, each is looked at again: the smallest but 0 counts.
+template <unsigned N, class In> __device__ Magnitudes magnitudes_of(const Vec16<In> *x) {
+    if constexpr (sizeof(In) == 2) {
+        constexpr uint32_t magnitude_bits = 0x7fff7fff;
+        Vec16<In> ends;
+        uint32_t most[2], least[2];
+        most[0] = least[0] = word_of(x, 0) & magnitude_bits;
+        most[1] = least[1] = word_of(x, 1) & magnitude_bits;
+#pragma unroll
+        for (unsigned i = 2; i < N / 2; ++i) {
+            const uint32_t two = word_of(x, i) & magnitude_bits;
+            most[i % 2] = Pairs<In>::max_of(most[i % 2], two);
+            least[i % 2] = Pairs<In>::min_of(least[i % 2], two);
+        }
+        ends.set_word(0, Pairs<In>::max_of(most[0], most[1]));
+        ends.set_word(1, Pairs<In>::min_of(least[0], least[1]));
+        Magnitudes found = {max(twice_bits_of(&ends, 0), twice_bits_of(&ends, 1)),
+                            min(twice_bits_of(&ends, 2), twice_bits_of(&ends, 3)) - 1};
+        if (found.less == ~0u)
+            found.less = each_magnitude_of<N>(x).less;
+        return found;
+    }
+    return each_magnitude_of<N>(x);
+}
+
+#else
+
+template <unsigned N, class In> __device__ Magnitudes magnitudes_of(const Vec16<In> *x) {
+    return each_magnitude_of<N>(x);
+}
+
+#endif
+
+// The magnitude of element number i of several vectors, if it is finite.
+template <class In> __device__ double magnitude_of(const Vec16<In> *x, unsigned i) {
+    return float_of(x, i);
+}
+// The bits of an exponent and a significand, at those of a double, are the number by a power of two, also of
+// a subnormal number. A multiplication takes a quarter of the time of a conversion.
+template <> inline __device__ double magnitude_of(const Vec16<gr_bf16> *x, unsigned i) {
+    const uint32_t two = word_of(x, i / 2);
+    const uint32_t high = i % 2 == 0 ? (two & 0x7fff) << 13 : two >> 3 & 0x0fffe000;
+    return __hiloint2double(static_cast<int>(high), 0) * 0x1p896;
+}
+template <> inline __device__ double magnitude_of(const Vec16<gr_f16> *x, unsigned i) {
+    const uint32_t two = word_of(x, i / 2);
+    const uint32_t high = i % 2 == 0 ? (two & 0x7fff) << 10 : two >> 6 & 0x01fffc00;
+    return __hiloint2double(static_cast<int>(high), 0) * 0x1p1008;
 }
 
 template <class In> struct Squares {
@@ -114,9 +208,8 @@ template <class In> struct Squares {
 
     // ---- the window ----
 
-    // `most`: twice_bits() of the largest element; `less`: those of the smallest but 0, minus 1.
-    __device__ bool has(uint32_t less, uint32_t most) const {
-        return most < upper && less >= lower;
+    __device__ bool has(const Magnitudes &magnitudes) const {
+        return magnitudes.most < upper && magnitudes.less >= lower;
     }
     // twice_bits() of the least number of a biased exponent.
     static __device__ constexpr uint32_t from(int biased_exponent) {
@@ -163,8 +256,12 @@ template <class In> struct Squares {
     }
     template <int Levels> __device__ void add_square(double x) {
         const double after = __fma_rn(x, x, sum);
-        double left = __fma_rn(x, x, -(after - sum));
+        const double left = __fma_rn(x, x, -(after - sum));
         sum = after;
+        leave_out<Levels>(left);
+    }
+    // Adds what a rounding of the first double leaves out.
+    template <int Levels> __device__ void leave_out(double left) {
         if constexpr (Window::levels == 3) {
             const double next = left_out + left;
             if constexpr (Levels == 3)
@@ -181,9 +278,9 @@ template <class In> struct Squares {
     }
 
     // Whether the squares of a batch can be added to each other.
-    static __device__ bool are_together(uint32_t less, uint32_t most) {
+    static __device__ bool are_together(const Magnitudes &magnitudes) {
         if constexpr (sizeof(In) == 2)
-            return (most >> 24) - ((less + 1) >> 24) <= Window::together;
+            return magnitudes.apart() <= Window::together;
         return false;
     }
     __device__ void add_together(const Vec16<In> *x) {
@@ -191,29 +288,29 @@ template <class In> struct Squares {
         double squares[chains] = {};
 #pragma unroll
         for (unsigned i = 0; i < batch_elements; ++i) {
-            const double element = float_of(x, i);
+            const double element = magnitude_of(x, i);
             squares[i % chains] = __fma_rn(element, element, squares[i % chains]);
         }
         const double all = squares[0] + squares[1] + (squares[2] + squares[3]), after = sum + all;
-        rest += all - (after - sum);
+        const double left = all - (after - sum);
         sum = after;
+        leave_out<3>(left);
     }
 
     // ---- what add_segment calls ----
 
     __device__ void add(Vec16<In> *x) {
         const Magnitudes magnitudes = magnitudes_of<batch_elements>(x);
-        const uint32_t less = magnitudes.less, most = magnitudes.most();
-        if (!has(less, most)) {
+        if (!has(magnitudes)) {
             empty();
-            if (isfinite(magnitudes.largest))
-                place_around(most);
-            if (!has(less, most))
+            if (magnitudes.are_finite())
+                place_around(magnitudes.most);
+            if (!has(magnitudes))
                 return add_to_bins(x);
         }
-        if (are_together(less, most))
+        if (are_together(magnitudes))
             add_together(x);
-        else if (is_near(less))
+        else if (is_near(magnitudes.less))
             add_squares<2>(x);
         else
             add_squares<3>(x);
@@ -232,7 +329,7 @@ template <class In> struct Squares {
     }
     __device__ void add_one(In x) {
         const uint32_t bits = twice_bits(x);
-        if (has(bits - 1, bits)) {
+        if (has({bits, bits - 1})) {
             add_square<3>(as_float(x));
             ++taken;
         } else {

@@ -6,29 +6,27 @@
 
 namespace gr::multi {
 
-// Sums elements by the bins of exact/bins.cuh. The number of additions is equal in all threads of a block.
-template <class In> struct Sums {
-    using Bins = typename std::conditional<sizeof(In) == 8, WideBins<>, NarrowBins<In>>::type;
-    static constexpr unsigned loads = sizeof(In) == 8 ? 8 : 4, batch = 1;
-    static constexpr unsigned elements = loads * Vec16<In>::length;
-    static constexpr unsigned fold_after = sizeof(In) == 8 ? GR_EXACT_WIDE_FOLD : GR_EXACT_NARROW_FOLD;
+// Sums float64 by the bins of exact/bins.cuh. The number of additions is equal in all threads of a block.
+struct WideSums {
+    using Bins = WideBins<>;
+    static constexpr unsigned loads = 8, batch = 1, elements = loads * 2;
     Bins bins;
     Folder<Bins> folder;
     bool absolute;
 
-    __device__ Sums(bool absolute)
-        : bins(block_bins<Bins>()), folder{bins, 0, fold_after}, absolute(absolute) {
+    __device__ WideSums(bool absolute)
+        : bins(block_bins<Bins>()), folder{bins, 0, GR_EXACT_WIDE_FOLD}, absolute(absolute) {
         bins.open();
     }
-    __device__ void add(Vec16<In> *x) {
+    __device__ void add(Vec16<double> *x) {
         if (absolute)
 #pragma unroll
-            for (unsigned i = sizeof(In) / 8; i < 4; i += 1 + sizeof(In) / 8)
+            for (unsigned i = 1; i < 4; i += 2)
                 x->words[i] &= 0x7fffffff;
         add_chunk<false>(bins, *x, *x);
     }
-    __device__ void add_one(In x) {
-        bins.add(absolute && x < In(0.0f) ? -x : x);
+    __device__ void add_one(double x) {
+        bins.add(absolute ? fabs(x) : x);
     }
     __device__ void step() {
         folder.expect(elements + 2);
@@ -40,93 +38,100 @@ template <class In> struct Sums {
     }
 };
 
-// The window of a two-byte dtype. A thread adds the elements of a vector to each other without a rounding, if
-// their exponents are near, and the sums of vectors in a double. The double takes up to 2^log_adds elements
-// of `span` binades below 2^top: sums are less than 2^(top + log_adds), and multiples of 2^(top - span - 7),
-// which are 53 bits. All elements of float16 are multiples of 2^-24, so that one window takes them all. Other
-// elements, and full windows, go to the bins of float32.
+// The window of a narrower dtype with `bits` bits of a significand: `span` binades of elements below 2^top. A
+// batch of a thread is added up without a rounding, and then to a chain of two doubles, which takes up to
+// 2^log_adds elements. Elements outside of the window, and full windows, go to the bins of float32.
 //
-// Partial sums of a vector are less than 2^(largest exponent + 4), and multiples of 2^(least exponent - 7),
-// of float16 - 10. A float holds them if the exponents differ by `together` at most. The sum of two numbers
-// whose exponents differ by three more is less than 2^(largest exponent + 1), and is held, too. Sums of
-// elements up to `most_exponent`, which is biased, are finite floats.
+// The first double begins at 1.5 * 2^(top + log_adds + 1): it stays between two powers of two, so that all
+// its roundings are to one unit, 2^(top + log_adds - 51). What a rounding leaves out is at most half a unit,
+// and exact (T. J. Dekker). The second double adds what is left without a rounding: less than 2^(top + 2 *
+// log_adds - 52), and multiples of 2^(top - span - bits + 1), which are 53 bits.
+//
+// Sums of batches are less than 2^(largest exponent + 1 + log_batch), and multiples of
+// 2^(least exponent - bits + 1). A double holds them if the exponents differ by `batch_apart` at most.
+// Sums of the elements of a vector are held by a float if those of two-byte elements differ by `together` at
+// most: less than 2^(largest exponent + 4). The sum of two elements whose exponents differ by three more is
+// less than 2^(largest exponent + 2), and is held, too.
 template <class In> struct SumWindow;
-template <> struct SumWindow<gr_bf16> {
-    static constexpr unsigned span = 34, together = 13, most_exponent = 127 + 110;
-};
-template <> struct SumWindow<gr_f16> {
-    static constexpr unsigned span = 255, together = 10, most_exponent = 127 + 17;
-};
+template <> struct SumWindow<float> { static constexpr unsigned bits = 24, log_adds = 10; };
+template <> struct SumWindow<gr_bf16> { static constexpr unsigned bits = 8, log_adds = 12, together = 13; };
+template <> struct SumWindow<gr_f16> { static constexpr unsigned bits = 11, log_adds = 12, together = 10; };
 
-template <class In> struct HalfSums {
+template <class In> struct WindowSums {
     using Window = SumWindow<In>;
     using Bins = NarrowBins<float>;
-    static constexpr unsigned loads = 4, batch = 1, width = Vec16<In>::length, elements = loads * width;
-    static constexpr unsigned log_adds = 12;
+    static constexpr unsigned loads = 8, batch = 4, width = Vec16<In>::length, elements = loads * width;
+    static constexpr unsigned batch_elements = batch * width, log_batch = sizeof(In) == 2 ? 5 : 4;
+    static_assert(batch_elements == 1u << log_batch, "a power of two");
+    static constexpr unsigned log_adds = Window::log_adds, parts = 3; // floats that a double is cut into
+    static constexpr unsigned span = 106 - 2 * log_adds - Window::bits;
+    static constexpr unsigned batch_apart = 53 - Window::bits - log_batch;
+    static constexpr unsigned max_top = 254 - log_adds; // biased: sums of the window are finite floats
     static constexpr unsigned steps_between = (1u << log_adds) / elements / 4;
-    static constexpr unsigned max_added = steps_between * (elements + 2 + 3 * loads);
+    static constexpr unsigned max_added = steps_between * (elements + 2 + 2 * parts * (loads / batch));
     static_assert(2 * max_added <= GR_EXACT_NARROW_FOLD, "bins take as many additions between two folds");
     Bins bins;
-    double sum = -0.0;
+    double sum, left_out;
     uint32_t lower = 0, upper = 1; // of twice_bits() minus 1, and of twice_bits(); 0 is always in the window
     unsigned taken = 0, added = 0; // elements in the window; additions to the bins
     unsigned steps = 0;
+    int exponent = 0; // of the number at which `sum` begins
     bool absolute;
 
-    __device__ HalfSums(bool absolute) : bins(block_bins<Bins>()), absolute(absolute) {
+    __device__ WindowSums(bool absolute) : bins(block_bins<Bins>()), absolute(absolute) {
         bins.open();
+        reset();
     }
-    __device__ bool has(uint32_t less, uint32_t most) const {
-        return most < upper && less >= lower;
+
+    // ---- the window ----
+
+    __device__ bool has(const Magnitudes &magnitudes) const {
+        return magnitudes.most < upper && magnitudes.less >= lower;
     }
     // Puts the empty window around an element, given its twice_bits().
     __device__ void place_around(uint32_t most) {
-        const unsigned top = min(max(most >> 24, 1u) + 3, Window::most_exponent); // biased, as is `least`
-        const unsigned least = top > Window::span ? top - Window::span : 0;
+        const unsigned top = min(max(most >> 24, 1u) + 3, max_top); // biased, as is `least`
+        const unsigned least = top > span ? top - span : 0;
         lower = least > 1 ? (least << 24) - 1 : 0;
         upper = top << 24;
+        exponent = static_cast<int>(top + log_adds) - 126;
+        reset();
     }
-    // Adds the window to the bins, as floats that are its bits from the highest to the lowest.
+    __device__ double start() const {
+        return 1.5 * power_of_two(exponent);
+    }
+    __device__ void reset() {
+        sum = start();
+        left_out = 0;
+        taken = 0;
+    }
+    // Adds the window to the bins.
     __device__ void empty() {
         if (taken == 0)
             return;
+        add_parts(sum - start());
+        add_parts(left_out);
+        added += 2 * parts;
+        reset();
+    }
+    // Adds floats that are the bits of a double from the highest to the lowest.
+    __device__ void add_parts(double x) {
 #pragma unroll 1
-        for (unsigned i = 0; i < 3; ++i) {
-            const float part = static_cast<float>(sum);
+        for (unsigned i = 0; i < parts && x != 0; ++i) {
+            const float part = static_cast<float>(x);
             bins.add(part);
-            sum -= part;
-            if (sum == 0)
-                break;
+            x -= part;
         }
-        added += 3;
-        sum = -0.0;
-        taken = 0;
     }
-    __device__ void add(Vec16<In> *x) {
-        if (absolute)
-#pragma unroll
-            for (unsigned i = 0; i < 4; ++i)
-                x->words[i] &= 0x7fff7fff;
-        const Magnitudes magnitudes = magnitudes_of<width>(x);
-        const uint32_t less = magnitudes.less, most = magnitudes.most();
-        if (!has(less, most)) {
-            empty();
-            place_around(most);
-            if (!has(less, most)) {
-#pragma unroll
-                for (unsigned i = 0; i < width; ++i)
-                    bins.add(float_of(x, i));
-                added += width;
-                return;
-            }
-        }
-        const uint32_t apart = (most >> 24) - ((less + 1) >> 24);
-        if (apart <= Window::together)
-            sum += tree_of(x);
-        else
-            add_each(x, apart <= Window::together + 3);
-        taken += width;
+    __device__ void add_to_window(double x) {
+        const double after = sum + x;
+        left_out += x - (after - sum);
+        sum = after;
     }
+
+    // ---- a batch ----
+
+    // The sum of the elements of a vector, without a rounding.
     static __device__ float tree_of(const Vec16<In> *x) {
         float partial[width];
 #pragma unroll
@@ -139,18 +144,58 @@ template <class In> struct HalfSums {
                 partial[i] += partial[i + apart];
         return partial[0];
     }
-    // Elements, or the sums of two, without a rounding.
-    __device__ void add_each(const Vec16<In> *x, bool in_pairs) {
-        if (in_pairs) {
+    // The sum of a batch, each Together elements of which are added up as floats.
+    template <unsigned Together> static __device__ double total_of(const Vec16<In> *x) {
+        constexpr unsigned chains = 4;
+        double partial[chains] = {};
 #pragma unroll
-            for (unsigned i = 0; i < width; i += 2)
-                sum += static_cast<double>(float_of(x, i) + float_of(x, i + 1));
-        } else {
-#pragma unroll
-            for (unsigned i = 0; i < width; ++i)
-                sum += static_cast<double>(float_of(x, i));
+        for (unsigned i = 0; i < batch_elements; i += Together) {
+            const float part = Together == width && Together > 2 && sizeof(In) == 2 ? tree_of(x + i / width)
+                               : Together == 2 ? float_of(x, i) + float_of(x, i + 1)
+                                               : float_of(x, i);
+            partial[i / Together % chains] += static_cast<double>(part);
         }
+        return partial[0] + partial[1] + (partial[2] + partial[3]);
     }
+    __device__ void add(Vec16<In> *x) {
+        if (absolute)
+#pragma unroll
+            for (unsigned i = 0; i < 4 * batch; ++i)
+                x[i / 4].words[i % 4] &= sizeof(In) == 2 ? 0x7fff7fff : 0x7fffffff;
+        const Magnitudes magnitudes = magnitudes_of<batch_elements>(x);
+        if (!has(magnitudes)) {
+            empty();
+            place_around(magnitudes.most);
+            if (!has(magnitudes))
+                return add_to_bins(x);
+        }
+        const uint32_t apart = magnitudes.apart();
+        if (apart <= batch_apart)
+            add_to_window(total_of_near(x, apart));
+        else
+#pragma unroll
+            for (unsigned i = 0; i < batch_elements; ++i)
+                add_to_window(float_of(x, i));
+        taken += batch_elements;
+    }
+    static __device__ double total_of_near(const Vec16<In> *x, uint32_t apart) {
+        if constexpr (sizeof(In) == 2) {
+            if (apart <= Window::together)
+                return total_of<width>(x);
+            if (apart <= Window::together + 3)
+                return total_of<2>(x);
+        }
+        return total_of<1>(x);
+    }
+    __device__ void add_to_bins(const Vec16<In> *x) {
+#pragma unroll
+        for (unsigned i = 0; i < batch_elements; ++i)
+            bins.add(float_of(x, i));
+        added += batch_elements;
+    }
+
+    // ---- what add_segment calls besides ----
+
     __device__ void add_one(In x) {
         const float element = as_float(x);
         bins.add(absolute ? fabsf(element) : element);
@@ -174,8 +219,8 @@ template <class In> struct HalfSums {
         fold_bins();
     }
 };
-template <> struct Sums<gr_bf16> : HalfSums<gr_bf16> { using HalfSums::HalfSums; };
-template <> struct Sums<gr_f16> : HalfSums<gr_f16> { using HalfSums::HalfSums; };
+template <class In> struct Sums : WindowSums<In> { using WindowSums<In>::WindowSums; };
+template <> struct Sums<double> : WideSums { using WideSums::WideSums; };
 
 // Adds the block's state to the state of a result, whose digits begin at a lower power of two, and clears it.
 // Called by all threads of a block.
