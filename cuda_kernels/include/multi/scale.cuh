@@ -22,33 +22,38 @@ template <class In> __device__ In scaled(In x, double factor) {
         return In(static_cast<float>(x) * static_cast<float>(factor));
 }
 
+// Multiplies `Loads` vectors of a thread, which are a block's threads apart.
+template <unsigned Loads, class In> __device__ void scale_vectors(Vec16<In> *first, double factor) {
+    Vec16Elements<In> x[Loads];
+#pragma unroll
+    for (unsigned k = 0; k < Loads; ++k)
+        x[k].chunk = load_vec16(first + k * GR_MULTI_THREADS);
+#pragma unroll
+    for (unsigned k = 0; k < Loads; ++k) {
+#pragma unroll
+        for (unsigned e = 0; e < Vec16<In>::length; ++e)
+            x[k].element[e] = scaled(x[k].element[e], factor);
+        *reinterpret_cast<uint4 *>(first + k * GR_MULTI_THREADS) =
+            reinterpret_cast<const uint4 &>(x[k].chunk);
+    }
+}
+
 template <class In> __device__ void scale_list(const gr_multi_params &p) {
     constexpr unsigned loads = 4;
+    constexpr uint64_t each = GR_MULTI_THREADS * loads;
     const double factor = factor_of(p);
     if (factor == 1)
         return;
     each_segment(p, sizeof(In), [&](const Segment &segment) {
         const Aligned<In> part(segment);
-        Vec16<In> *vector = part.vector();
-        const uint64_t each = uint64_t(blockDim.x) * loads;
+        Vec16<In> *vector = part.vector() + threadIdx.x;
+        uint64_t at = 0;
 #pragma unroll 1
-        for (uint64_t at = threadIdx.x; at < part.vectors; at += each) {
-            Vec16Elements<In> x[loads];
-#pragma unroll
-            for (unsigned k = 0; k < loads; ++k)
-                if (at + k * blockDim.x < part.vectors)
-                    x[k].chunk = load_vec16(vector + at + k * blockDim.x);
-#pragma unroll
-            for (unsigned k = 0; k < loads; ++k) {
-                if (at + k * blockDim.x >= part.vectors)
-                    continue;
-#pragma unroll
-                for (unsigned e = 0; e < Vec16<In>::length; ++e)
-                    x[k].element[e] = scaled(x[k].element[e], factor);
-                *reinterpret_cast<uint4 *>(vector + at + k * blockDim.x) =
-                    reinterpret_cast<const uint4 &>(x[k].chunk);
-            }
-        }
+        for (; at + each <= part.vectors; at += each)
+            scale_vectors<loads>(vector + at, factor);
+#pragma unroll 1
+        for (; at + threadIdx.x < part.vectors; at += GR_MULTI_THREADS)
+            scale_vectors<1>(vector + at, factor);
         part.each_end([&](uint64_t k) { part.first[k] = scaled(part.first[k], factor); });
     });
 }

@@ -19,9 +19,9 @@ using namespace exact;
 // rounding leaves out is at most half a unit, and exact: the sum is larger than the square (T. J. Dekker).
 // The second double takes it in the same way. The last one adds what is left without a rounding, as it has
 // 53 bits for numbers of at most half a unit of the one before, and all of them are multiples of the last bit
-// of the least square: 2 * (exponent - 23) for float32. This gives the spans. What the first rounding of
-// squares of elements within `near` binades leaves out are multiples of the unit of the second double, which
-// then needs no third.
+// of the least square: 2 * (exponent - 23) for float32, 2 * (exponent - 7) for bfloat16. This gives the
+// spans. What the first rounding of squares of elements within `near` binades leaves out are multiples of the
+// unit of the second double, which then needs no third.
 //
 // The squares of a batch of two-byte elements whose exponents differ by `together` at most are added to each
 // other first, without a rounding: less than 2^(2 * largest exponent + 7) for 32 of them, and multiples of
@@ -103,8 +103,8 @@ template <unsigned N, class In> __device__ Magnitudes each_magnitude_of(const Ve
 
 #if __CUDA_ARCH__ >= 900
 
-// Three-input minima and maxima of two halves (VHMNMX): an instruction per element. The larger and the
-// smaller ones of two pairs of elements; NaN is the largest.
+// The larger and the smaller ones of two pairs of elements; NaN is the largest. The compiler makes
+// instructions of three operands of them (VHMNMX), of which an element takes one.
 template <class In> struct Pairs;
 template <> struct Pairs<gr_bf16> {
     static __device__ uint32_t max_of(uint32_t a, uint32_t b) {
@@ -131,7 +131,8 @@ template <> struct Pairs<gr_f16> {
     }
 };
 
-// Of two-byte elements, in pairs. Where one is 0, each is looked at again: the smallest but 0 counts.
+// Two-byte elements are compared in pairs. If one of them is 0, all are compared again, as the smallest but 0
+// counts.
 template <unsigned N, class In> __device__ Magnitudes magnitudes_of(const Vec16<In> *x) {
     if constexpr (sizeof(In) == 2) {
         constexpr uint32_t magnitude_bits = 0x7fff7fff;
