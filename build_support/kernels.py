@@ -47,9 +47,10 @@ LATER = 90
 REMARK = re.compile(rb"^\s*// (griddepcontrol\.\w+;|cvt\.rn\.\w+\.f32 [^\n]+;)$", re.MULTILINE)
 # Instructions that PTX has for a single compute capability.
 EXACT = ("wgmma.", "setmaxnreg.")
-# What kernels are built as, by folder: a suffix of the file name, and the PTX target. Those of exact sums and
-# of sums of sorted rows are there twice, with and without the instructions of compute capability 9.0. Of the
-# flat ones those that use these are in a file of their own. The kernels for long lines of scans need them.
+# What kernels are built as, by folder: a suffix of the file name, and the PTX target. Those of exact sums, of
+# sums of sorted rows and of lists of arrays are built twice, with and without the instructions of compute
+# capability 9.0. Of the flat ones those that use these are in a file of their own. The kernels for long lines
+# of scans need them.
 TWICE = {"": 90, "_75": 75}
 FOLDERS = {
     "reduce/flat": {"": 75, "_90": 90},
