@@ -33,6 +33,7 @@ void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool 
     layout->in_c_order = gr_op_is_positional(op);
     layout->has_pieces = gr_op_has_pieces(op, self->dtype);
     layout->compute_bound = gr_op_has(op, GR_COMPUTE_BOUND);
+    layout->short_tiles = self->dtype == GR_DTYPE_f64 && op == GR_OP_rootnorm;
     layout->fixed_order = gr_op_fixes_order(op, self->dtype);
     layout->keeps_elements = gr_op_is_mean(op) && self->dtype == GR_DTYPE_f32;
     layout->state_bytes = gr_ops[op].state_bytes;

@@ -1,4 +1,4 @@
-"""Variances of short contiguous rows: their bits do not depend on other rows, nor on the address."""
+"""Short contiguous rows: their bits do not depend on other rows, nor on the address."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,12 @@ import pytest
 import gpureduce
 
 OPERATORS = {name: getattr(gpureduce, name) for name in ("var", "std", "nanvar", "nanstd")}
+SUMS = {name: getattr(gpureduce, name) for name in ("nansum", "nanmean", "nanprod", "norm")}
+ANY_LENGTHS = {
+    "float64": (2, 3, 5, 8, 16, 37, 64),
+    "float32": (2, 3, 7, 15, 16, 33, 64, 100, 128),
+    "float16": (2, 7, 15, 16, 33, 63, 128, 200, 256),
+}
 # Up to the longest rows that the kernel `tiles` takes; 1 to 8 threads share a row.
 LENGTHS = {
     "float64": (5, 16, 37, 64),
@@ -34,7 +40,7 @@ def cancelling(shape, dtype, seed=0):
 
 
 def results(name, array, axis=1):
-    host = np.ascontiguousarray(OPERATORS[name](array, axis=axis).numpy())
+    host = np.ascontiguousarray((OPERATORS | SUMS)[name](array, axis=axis).numpy())
     return host.view(f"u{host.real.itemsize}").reshape(*host.shape, -1)
 
 
@@ -60,6 +66,23 @@ def test_a_row_has_the_same_bits_at_any_address(name, dtype, device):
             memory = np.concatenate([data.ravel()[:skipped], data.ravel()])
             moved = gpureduce.to_device(memory, device)[skipped:].reshape(data.shape)
             assert (results(name, moved) == first).all(), (length, skipped)
+
+
+@pytest.mark.parametrize("dtype", ANY_LENGTHS)
+@pytest.mark.parametrize("name", SUMS)
+def test_neither_other_rows_nor_the_address_change_sums_of_a_row(name, dtype, device):
+    for length in ANY_LENGTHS[dtype]:
+        data = cancelling((ROWS, length), dtype)
+        if name == "nanprod":
+            data = (1 + data / 4096).astype(data.dtype)  # so that products are near 1
+        among_all = results(name, gpureduce.to_device(data, device))
+        for batch in (1, *BATCHES):
+            among_fewer = results(name, gpureduce.to_device(data[-batch:], device))
+            assert (among_fewer == among_all[-batch:]).all(), (length, batch)
+        for skipped in (1, 2, 3, 7):
+            memory = np.concatenate([data.ravel()[:skipped], data.ravel()])
+            moved = gpureduce.to_device(memory, device)[skipped:].reshape(data.shape)
+            assert (results(name, moved) == among_all).all(), (length, skipped)
 
 
 @pytest.mark.parametrize(("length", "width"), [(5, 3), (16, 2), (31, 4), (25, 5)])

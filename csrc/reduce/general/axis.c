@@ -10,6 +10,7 @@ enum {
     MAX_TILE_REGION = 512,     /* max. bytes of a region of `tiles` */
     MAX_NARROW_TILE = 256,     /* max. bytes of a region of 2-byte elements, which threads load one by one */
     MAX_BYTES_TILE = 64,       /* max. bytes of a region of 1-byte elements */
+    MAX_SLOW_TILE = 127,       /* max. bytes of a region of elements that are slow to combine one by one */
     TILE_ELEMENTS = 16,        /* min. elements per thread of `tiles`, */
     TILE_LANES = 16,           /* max. threads per result, */
     MIN_TILE_THREADS = 128,    /* where the order counts, and of a block together */
@@ -197,6 +198,10 @@ static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
 
 /* ---- tiles ---- */
 
+static bool has_tiles(const gr_layout *layout) {
+    return !layout->only_axis || (layout->has_pieces && !layout->only_rows && !layout->compute_bound);
+}
+
 /* Avoids bank conflicts in shared memory (32 banks of 4 bytes) where elements may have any order: threads
    whose regions start in the same bank start with different elements. In regions of 2^k words times an odd
    number every 2^(5-k)-th region shares a bank. `elements`: per thread. */
@@ -245,6 +250,8 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
             along->stride[0] != (int64_t)width * item)
             return false;
     }
+    if (layout->short_tiles && p->count * layout->item_bytes > MAX_SLOW_TILE)
+        return false;
     const uint64_t region = p->count * width, regions = p->results / width;
     const size_t outer = width == 1 ? 0 : 1; /* the dimension from region to region */
     if (region * layout->item_bytes > MAX_TILE_REGION || keep->extent[outer] != regions ||
@@ -382,9 +389,9 @@ static uint64_t share_row(gr_general_params *p, gr_pieces *pieces, uint64_t all,
 static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes;
-    /* In rows of up to MAX_TILE_REGION bytes a lane has few elements. Operators that have the kernel `tiles`
-       use it for most of these rows; the others use `rows`. */
-    const uint64_t least = layout->only_axis ? MAX_TILE_REGION + 1 : MIN_GAPPED_RUN_BYTES;
+    /* Most rows of up to MAX_TILE_REGION bytes have `tiles`, if the operator has that kernel, or `rows`:
+       there a lane has few elements. */
+    const uint64_t least = has_tiles(layout) ? MIN_GAPPED_RUN_BYTES : MAX_TILE_REGION + 1;
     if (!layout->has_pieces || p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)item ||
         p->count * item < least)
         return false;
@@ -579,7 +586,8 @@ static bool plan_one(const gr_layout *layout, gr_general_launch *launch) {
     if (side_by_side && layout->only_rows)
         return plan_pieces(layout, launch) || plan_rows(layout, launch) || plan_any(layout, launch);
     const bool all = side_by_side && !layout->only_axis;
-    if ((all && (plan_map(layout, launch) || plan_tiles(layout, launch))) ||
+    if ((all && plan_map(layout, launch)) ||
+        (side_by_side && has_tiles(layout) && plan_tiles(layout, launch)) ||
         (side_by_side &&
          (plan_pieces(layout, launch) || plan_rows(layout, launch) || plan_columns(layout, launch)))) {
         launch->writes_states = scattered;

@@ -23,11 +23,12 @@ typedef struct gr_layout {
     int64_t second_stride[GR_MAX_NDIM];
     bool reduced[GR_MAX_NDIM];
     bool has_second;
-    bool in_c_order;  /* The result is a position (argmin): elements are numbered in C order. */
-    bool packed;      /* The operator has kernels for contiguous elements: see axis.c. */
-    bool only_rows;   /* The only kernel for contiguous elements that the operator has is `rows`. */
-    bool only_axis;   /* The only kernel for any layout that the operator has is `axis`; `map`, `tiles` and
-                         `spread` are missing, too. */
+    bool in_c_order; /* The result is a position (argmin): elements are numbered in C order. */
+    bool packed;     /* The operator has kernels for contiguous elements: see axis.c. */
+    bool only_rows;  /* The only kernel for contiguous elements that the operator has is `rows`. */
+    bool only_axis;  /* The only kernel for any layout that the operator has is `axis`; `map` and `spread` are
+                        missing, too, and mostly `tiles`: see has_tiles in axis.c. */
+    bool short_tiles; /* Elements are slow to combine one by one: `tiles` takes up to 127 bytes. */
     bool single_pass; /* The flat kernels reduce contiguous elements to one result. */
     bool pair;        /* `second` is a vector rather than a mask. */
     bool

@@ -20,6 +20,8 @@ template <> constexpr unsigned pieces_occupancy<LogSumExp<gr_bf16>, gr_bf16> = 2
     GR_PIECES(sumnorm, SumNorm, dtype, In)                                                                   \
     GR_PIECES(rootnorm, RootNorm, dtype, In)                                                                 \
     GR_PIECES(logsumexp, LogSumExp, dtype, In)                                                               \
+    GR_TILES(sumnorm, SumNorm, dtype, In)                                                                    \
+    GR_TILES(rootnorm, RootNorm, dtype, In)                                                                  \
     GR_TAKES_AXIS(softmax, Softmax, dtype, In)
 #define GR_COMPLEX_ROW GR_ANY
 #include "reduce/floats.cuh"

@@ -39,6 +39,7 @@ template <class F, class In> constexpr unsigned pieces_occupancy = rows_occupanc
 #define GR_PIECES(op, F, dtype, In)                                                                          \
     GR_GENERAL(pieces, (pieces_occupancy<F<In>, In>), op, dtype,                                             \
                reduce_pieces<F<In>, RowAccumulator<F<In>, In>, In>)
+#define GR_TILES(op, F, dtype, In) GR_GENERAL(tiles, 1, op, dtype, reduce_ordered_tiles<F<In>, In>)
 #define GR_COLUMNS(op, F, dtype, In)                                                                         \
     GR_GENERAL(columns, (columns_occupancy<F<In>, In>), op, dtype, reduce_columns<F<In>, In>)
 
@@ -99,7 +100,7 @@ template <class F, class In> constexpr unsigned pieces_occupancy = rows_occupanc
 #define GR_IN_ORDER_BITS GR_ANY_ORDER
 #define GR_IN_ORDER_REAL(op, F, dtype, In)                                                                   \
     GR_PIECES(op, F, dtype, In)                                                                              \
-    GR_GENERAL(tiles, 1, op, dtype, reduce_ordered_tiles<F<In>, In>)
+    GR_TILES(op, F, dtype, In)
 #define GR_IN_ORDER_COMPLEX GR_IN_ORDER_REAL
 #define GR_ANY_ORDER(op, F, dtype, In, ...) GR_GENERAL(tiles, 1, op, dtype, reduce_tiles<F<In>, In>)
 
