@@ -63,11 +63,10 @@ static bool parse_exact(const py_signature *self, PyObject *value, py_call *call
         return false;
     if (gr_exact_takes(reduction->op, reduction->dtype))
         return true;
-    /* Up to this count, sums of integers do not wrap, and a mean rounds only in its last division. */
-    const uint64_t max_count = gr_op_max_exact_count(reduction->op);
+    /* Up to this count, the kernels for exact=False return the same result. */
+    const uint64_t max_count = gr_op_max_exact_count(reduction->op, reduction->dtype);
     call->exact = false;
-    return max_count > 0 && gr_dtypes[reduction->dtype].kind == GR_KIND_BITS &&
-           gr_dtypes[reduction->dtype].item_bytes <= 4 && py_operand_count(source, NULL) <= max_count;
+    return max_count > 0 && py_operand_count(source, NULL) <= max_count;
 }
 
 /* Whether an integer is in the range of a dtype of up to 8 bytes; integers above INT64_MAX are left out. */

@@ -74,8 +74,11 @@ gr_dtype gr_op_kernel_dtype(gr_op op, gr_dtype dtype) {
 
 gr_dtype gr_op_last_dtype(gr_op op, gr_dtype dtype) {
     switch (gr_ops[op].result) {
-    case GR_RESULT_SUM:
     case GR_RESULT_MEAN:
+        if (gr_dtypes[dtype].kind == GR_KIND_BITS) /* sums of 64 bits, or of 128 */
+            return gr_dtypes[dtype].item_bytes <= 2 ? GR_DTYPE_i16 : GR_DTYPE_i64;
+        return gr_op_result(op, dtype);
+    case GR_RESULT_SUM:
     case GR_RESULT_SUMS:
     case GR_RESULT_B8:
     case GR_RESULT_I64:
@@ -89,9 +92,13 @@ static gr_dtype real_part(gr_dtype dtype) {
     return dtype == GR_DTYPE_c64 ? GR_DTYPE_f32 : dtype == GR_DTYPE_c128 ? GR_DTYPE_f64 : dtype;
 }
 
-uint64_t gr_op_max_exact_count(gr_op op) {
-    enum { MEAN_COUNT = 1 << 21 }; /* sums of 32-bit integers stay below 2^53, which a double holds */
-    return gr_op_is_sum(op) ? INT32_MAX : gr_op_is_mean(op) ? MEAN_COUNT : 0;
+uint64_t gr_op_max_exact_count(gr_op op, gr_dtype dtype) {
+    enum { MEAN_COUNT_BITS = 38 }; /* see quotient_of in cuda_kernels/include/ops/wide_integers.cuh */
+    if (gr_dtypes[dtype].kind != GR_KIND_BITS)
+        return 0;
+    if (gr_op_is_mean(op))
+        return (uint64_t)1 << MEAN_COUNT_BITS;
+    return gr_op_is_sum(op) && gr_dtypes[dtype].item_bytes <= 4 ? INT32_MAX : 0;
 }
 
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {

@@ -131,9 +131,9 @@ static inline bool gr_op_is_pair(gr_op op) {
 static inline bool gr_op_is_positional(gr_op op) {
     return gr_ops[op].result == GR_RESULT_INDEX;
 }
-/* The number of integers of up to 32 bits up to which no sum wraps or rounds, so that a sum or a mean is
-   exact but for its last division; 0 for other operators. */
-uint64_t gr_op_max_exact_count(gr_op op);
+/* The number of integers up to which a sum is exact, whatever they are, or a mean is correctly rounded; 0 for
+   other operators and dtypes. */
+uint64_t gr_op_max_exact_count(gr_op op, gr_dtype dtype);
 /* The dtype of the result, as in NumPy. */
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype);
 /* Numbers of that dtype per result. */

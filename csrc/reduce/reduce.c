@@ -42,9 +42,10 @@ void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool 
     layout->only_rows = gr_op_numbers(op) > 1;
     layout->only_axis = layout->only_rows || gr_op_has(op, GR_SHARES_FILE);
     /* A batch of one row has the bits that the row has among others: not those of the flat kernels. */
-    const bool of_batch = (layout->has_pieces || layout->fixed_order) && keeps_an_axis(layout);
+    const bool of_batch = layout->has_pieces && keeps_an_axis(layout);
     layout->single_pass = packed && has_flat(op, device) && !layout->only_rows && !of_batch;
     layout->rearranged = !exact && !layout->only_rows;
+    layout->exact_mean = gr_op_is_mean(op) && gr_dtypes[self->dtype].kind == GR_KIND_BITS;
     layout->idempotent = gr_op_has(op, GR_IDEMPOTENT);
 }
 

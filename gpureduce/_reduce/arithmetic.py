@@ -462,10 +462,10 @@ def mean(
 
     Notes
     -----
-    The mean of integers or bool is float64. float16 and bfloat16 are accumulated in float32 and rounded once.
-    The mean of float32 or complex64 elements is finite even if their sum would overflow the dtype. The mean
-    of an empty slice is NaN, with a RuntimeWarning. If a mask leaves a slice empty, the warning is issued
-    only for results in host memory.
+    The mean of integers or bool is float64: their exact sum, divided and rounded once. float16 and bfloat16
+    are accumulated in float32 and rounded once. The mean of float32 or complex64 elements is finite even if
+    their sum would overflow the dtype. The mean of an empty slice is NaN, with a RuntimeWarning. If a mask
+    leaves a slice empty, the warning is issued only for results in host memory.
 
     Examples
     --------

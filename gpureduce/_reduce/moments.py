@@ -140,7 +140,8 @@ def var(
     as described by T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for computing the sample variance"
     (1983), so that a large mean costs no accuracy: see docs/explanation/variance.md. The result has the dtype
     that `numpy.var` gives. float16 and bfloat16 are accumulated in float32, float32 in float32 and float64,
-    everything else in float64. The variance of complex numbers is real: the mean of ``abs(x - mean)**2``.
+    integers of up to 32 bits exactly, everything else in float64. The variance of complex numbers is real:
+    the mean of ``abs(x - mean)**2``.
 
     With ``exact=True``, the exact sum and the exact sum of squares give the variance, which the host rounds:
     the call synchronizes, and cannot be captured into a graph. Integers are converted to float64 first, as in

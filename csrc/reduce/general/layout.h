@@ -33,6 +33,8 @@ typedef struct gr_layout {
     bool pair;        /* `second` is a vector rather than a mask. */
     bool
         rearranged; /* Elements may be combined in any order, and a broadcast axis (stride 0) is read once. */
+    bool exact_mean;     /* The result is an exact sum divided by the number of elements, of which a broadcast
+                            axis multiplies both. */
     bool idempotent;     /* op(x, x) == x: multiplicity does not matter. */
     bool keeps_elements; /* A thread of `rows` keeps the elements of an iteration in registers, which lowers
                             occupancy. */

@@ -182,7 +182,7 @@ static bool plan_last(const gr_layout *layout, gr_general_plan *plan, const gr_g
     p->results = plan->results;
     p->count = first->parts;
     p->states = first->results;
-    p->divisor = plan->reduced_count;
+    p->divisor = first->divisor;
     set_multiplicity(p, first->multiplicity);
     /* Sorting by output pays, as pass 2 writes more results than it reads States. */
     dims_list by_output = all;
@@ -243,8 +243,9 @@ gr_status gr_general_plan_make(const gr_layout *layout, gr_general_plan *plan, g
     gr_dims_divide(&p->along);
     plan->count = 1;
     p->results = product(&keep);
-    p->divisor = plan->reduced_count;
-    set_multiplicity(p, layout->idempotent ? 1 : multiplicity);
+    const bool once_is_enough = layout->idempotent || layout->exact_mean;
+    p->divisor = plan->reduced_count / (layout->exact_mean ? multiplicity : 1);
+    set_multiplicity(p, once_is_enough ? 1 : multiplicity);
     if (shared.count == 0 && (p->multiplicity > 1 || !is_contiguous_output(&p->output_layout)))
         p->flags = GR_SCATTERED_OUTPUT;
 

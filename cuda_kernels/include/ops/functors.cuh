@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "common/element_types.cuh"
+#include "ops/wide_integers.cuh"
 
 namespace gr::ops {
 
@@ -98,6 +99,16 @@ template <> struct Convert<ComplexParts<Compensated>, ComplexParts<float>> {
         return {{x.re, 0.0f}, {x.im, 0.0f}};
     }
 };
+template <> struct Convert<Int128, int64_t> {
+    static __device__ Int128 to(int64_t x) {
+        return {uint64_t(x), uint64_t(x >> 63)};
+    }
+};
+template <> struct Convert<Int128, uint64_t> {
+    static __device__ Int128 to(uint64_t x) {
+        return {x, 0};
+    }
+};
 template <class S, class T> struct Convert<ComplexParts<S>, ComplexParts<T>> {
     static __device__ ComplexParts<S> to(ComplexParts<T> x) {
         return {x.re, x.im};
@@ -168,6 +179,11 @@ template <> struct Zero<Compensated> {
         return {0.0f, 0.0f};
     }
 };
+template <> struct Zero<Int128> {
+    static __device__ Int128 make() {
+        return {0, 0};
+    }
+};
 template <class T> struct Zero<ComplexParts<T>> {
     static __device__ ComplexParts<T> make() {
         return {Zero<T>::make(), Zero<T>::make()};
@@ -180,6 +196,7 @@ template <class T> struct Neutral {
         return T(-0.0);
     }
 };
+template <> struct Neutral<Int128> : Zero<Int128> {};
 template <> struct Neutral<Compensated> {
     static __device__ Compensated make() {
         return {-0.0f, 0.0f};
@@ -257,8 +274,7 @@ template <class In> struct Prod : Elementwise<In, typename SumOut<In>::type> {
     }
 };
 
-// The mean of integers is the double mean of doubles; the mean of floats keeps their type, but their sum may
-// be beyond it.
+// The mean of integers is a double; the mean of floats keeps their type, but their sum may be beyond it.
 template <class T> struct MeanState { using type = T; };
 template <> struct MeanState<Compensated> { using type = double; };
 template <> struct MeanState<ComplexParts<Compensated>> { using type = ComplexParts<double>; };
@@ -273,8 +289,79 @@ template <class T> __device__ ComplexParts<T> divide(ComplexParts<T> x, uint64_t
     return {x.re / T(count), x.im / T(count)};
 }
 
-template <class In> struct Mean : Additive<typename MeanState<typename SumState<In>::type>::type> {
-    using State = typename MeanState<typename SumState<In>::type>::type;
+inline __device__ bool is_exact_double(int64_t x) {
+    return (uint64_t(x) + (1ull << 53)) >> 54 == 0;
+}
+inline __device__ double divide(Int128 sum, uint64_t count) {
+    const int64_t low = int64_t(sum.low);
+    if (int64_t(sum.high) == low >> 63 && is_exact_double(low))
+        return double(low) / double(count);
+    const double quotient = quotient_of(magnitude_of(sum), count);
+    return int64_t(sum.high) < 0 ? -quotient : quotient;
+}
+
+// The sum that a mean is made of. Sums of integers are exact, and so do not depend on the order: in 64 bits
+// of up to 2^47 elements of 8 or 16 bits, in 128 bits of up to 2^63 elements of 32 or 64 bits.
+template <class In, class W = Wide<In>> struct MeanSum {
+    using type = typename MeanState<typename SumState<In>::type>::type;
+    static __device__ auto divide(type s, uint64_t count) {
+        return ops::divide(s, count);
+    }
+};
+template <class In> struct ExactMeanSum {
+    using type = typename std::conditional<(sizeof(In) <= 2), int64_t, Int128>::type;
+    static __device__ double divide(type s, uint64_t count) {
+        if constexpr (sizeof(In) <= 2)
+            return ops::divide(Convert<Int128, type>::to(s), count);
+        else
+            return ops::divide(s, count);
+    }
+    // The result of a single element.
+    static __device__ double of_one(In x, uint64_t, uint32_t) {
+        return double(widen(x));
+    }
+};
+template <class In> struct MeanSum<In, int64_t> : ExactMeanSum<In> {};
+template <class In> struct MeanSum<In, uint64_t> : ExactMeanSum<In> {};
+
+// What a thread adds up of integers of four or eight bytes: fewer than 2^32 elements, without carries from
+// word to word.
+template <class In, bool Long = sizeof(In) == 8> struct ThreadSum {
+    Wide<In> sum;
+    static __device__ ThreadSum none() {
+        return {0};
+    }
+    __device__ void add(Wide<In> x) {
+        sum += x;
+    }
+    __device__ void add(ThreadSum x) {
+        sum += x.sum;
+    }
+    __device__ Int128 state() const {
+        return Convert<Int128, Wide<In>>::to(sum);
+    }
+};
+template <class In> struct ThreadSum<In, true> {
+    uint64_t low; // of the lower halves
+    Wide<In> high;
+    static __device__ ThreadSum none() {
+        return {0, 0};
+    }
+    __device__ void add(Wide<In> x) {
+        low += uint32_t(x);
+        high += x >> 32;
+    }
+    __device__ void add(ThreadSum x) {
+        low += x.low;
+        high += x.high;
+    }
+    __device__ Int128 state() const {
+        return plus(Int128{low, 0}, Int128{uint64_t(high) << 32, uint64_t(high >> 32)});
+    }
+};
+
+template <class In> struct Mean : Additive<typename MeanSum<In>::type>, MeanSum<In> {
+    using State = typename MeanSum<In>::type;
     using Out = typename MeanState<typename SumOut<In>::type>::type;
     static __device__ In padding() {
         return Narrow<In>::from(Neutral<Wide<In>>::make());
@@ -283,7 +370,7 @@ template <class In> struct Mean : Additive<typename MeanState<typename SumState<
         return Convert<State, Wide<In>>::to(widen(x));
     }
     static __device__ Out finish(State s, uint64_t count) {
-        return Narrow<Out>::from(divide(normalize(s), count));
+        return Narrow<Out>::from(MeanSum<In>::divide(normalize(s), count));
     }
     static __device__ State start(Out) {
         return Zero<State>::make(); // NumPy's mean has no initial value but 0

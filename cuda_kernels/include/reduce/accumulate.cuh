@@ -153,8 +153,8 @@ template <class In> __device__ uint32_t word_sum(In, uint32_t word, uint32_t acc
     return word_dot(In(), word, 0x01010101u, acc);
 }
 
-template <class In> struct AddsIntegers : Adds<Wide<In>> {
-    using State = Wide<In>;
+template <class In, class S = Wide<In>> struct AddsIntegers : Adds<S> {
+    using State = S;
     static constexpr bool integers = true;
     static __device__ State load(In x, uint64_t) {
         return widen(x);
@@ -196,23 +196,51 @@ template <class In> struct VectorAccumulator<Sum<In>, In> : SumOf<In> {
     }
 };
 
-template <class In> struct MeanOf : SumOf<In> {};
+// Integers whose sums have 128 bits.
+template <class In> struct AddsWideIntegers : Additive<Int128> {
+    using State = Int128;
+    using Acc = ThreadSum<In>;
+    static __device__ State load(In x, uint64_t) {
+        return Convert<State, Wide<In>>::to(widen(x));
+    }
+    static __device__ Acc init() {
+        return Acc::none();
+    }
+    template <unsigned N>
+    static __device__ void accumulate(Acc &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+#pragma unroll
+        for (unsigned i = 0; i < N * Vec16<In>::length; ++i)
+            acc.add(widen(element_of(x, i)));
+    }
+    static __device__ State to_state(const Acc &acc) {
+        return acc.state();
+    }
+};
+
+template <class In, class State = typename Mean<In>::State> struct MeanOf : SumOf<In> {};
+template <class In> struct MeanOf<In, int64_t> : AddsIntegers<In, int64_t> {};
+template <class In> struct MeanOf<In, Int128> : AddsWideIntegers<In> {};
 template <> struct MeanOf<float> : AddsFloats<float, double, true> {};
 template <> struct MeanOf<gr_c64> : AddsFloats<gr_c64, ComplexParts<double>, true> {};
 
-// The sum of smaller integers is exact, so that only the quotient is rounded.
+// Of a sum of vectors, which may have another type than that of Mean.
+template <class In, class S> __device__ auto quotient_of_sum(S sum, uint64_t count) {
+    if constexpr (std::is_integral<Wide<In>>::value)
+        return MeanSum<In>::divide(sum, count);
+    else
+        return divide(sum, count);
+}
+
 template <class In> struct VectorAccumulator<Mean<In>, In> : MeanOf<In> {
-    using State = typename SumOf<In>::State;
+    using State = typename MeanOf<In>::State;
     using Out = typename Mean<In>::Out;
     static __device__ Out finish(State s, uint64_t count) {
-        return Narrow<Out>::from(divide(s, count));
+        return Narrow<Out>::from(quotient_of_sum<In>(s, count));
     }
     static __device__ State start(Out) {
         return Zero<State>::make();
     }
 };
-template <> struct VectorAccumulator<Mean<int64_t>, int64_t> : ByElement<Mean<int64_t>, int64_t> {};
-template <> struct VectorAccumulator<Mean<uint64_t>, uint64_t> : ByElement<Mean<uint64_t>, uint64_t> {};
 
 // Products are rounded to float, as those of a float loop are. Integers wrap in the dtype of the vectors, so
 // that their lowest 32 bits are enough up to that size.

@@ -18,5 +18,9 @@
             GR_GENERAL(whole, whole_blocks<F<In>>, op, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)   \
                 GR_OWN_LAST(op, F, dtype, In) GR_PIECES_OF_##kind(op, F, dtype, In)
 
+namespace gr::reduce {
+template <class In> constexpr bool has_long_finish<Var<In>> = var_kind<In> == 1 || var_kind<In> == 3;
+} // namespace gr::reduce
+
 #define GR_GENERAL_OP(...) GR_TAKES_VARIANCE(var, Var, __VA_ARGS__)
 #include "reduce/general/instantiate.cuh"

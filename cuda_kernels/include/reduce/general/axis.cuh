@@ -13,8 +13,7 @@ namespace gr::reduce {
 template <class F, class In> struct FromElement {
     static constexpr bool second = false;
     static constexpr unsigned at_once =
-        (sizeof(In) > 8 ||
-                 (sizeof(typename F::State) > 8 && !(BatchAccumulator<F, In>::contest && sizeof(In) > 2))
+        (sizeof(In) > 8 || (occupancy_bytes<F> > 8 && !(BatchAccumulator<F, In>::contest && sizeof(In) > 2))
              ? 2
              : 4) *
         (sizeof(In) > 2 ? 1 : 2);
@@ -209,8 +208,8 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
     put_all<F>(p, live, s, [&](unsigned j) { return first + j * GR_GENERAL_THREADS; });
 }
 
-template <class F> constexpr unsigned axis_occupancy = GR_AXIS_OCCUPANCY(sizeof(typename F::State));
-template <class F> constexpr unsigned whole_blocks = sizeof(typename F::State) > 8 ? 2 : 3;
+template <class F> constexpr unsigned axis_occupancy = GR_AXIS_OCCUPANCY(occupancy_bytes<F>);
+template <class F> constexpr unsigned whole_blocks = occupancy_bytes<F> > 8 ? 2 : 3;
 
 template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {
     using State = typename F::State;

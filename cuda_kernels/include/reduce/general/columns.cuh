@@ -156,6 +156,26 @@ template <class F, unsigned N>
 __device__ void put_vector(const gr_general_params &p, uint64_t index, const typename F::State (&s)[N]) {
     using Out = typename F::Out;
     using Results = Vec<Out, N>;
+    if constexpr (has_long_finish<F>) {
+        if (p.flags & GR_FINAL) {
+            Out *const out = reinterpret_cast<Out *>(p.out) + index;
+            Results results;
+#pragma unroll
+            for (unsigned e = 0; e < N; ++e)
+                results.at[e] = finished<F>(p, s[e]);
+            if (p.out % alignof(Results) == 0)
+                *reinterpret_cast<Results *>(out) = results;
+            else
+#pragma unroll
+                for (unsigned e = 0; e < N; ++e)
+                    out[e] = results.at[e];
+        } else {
+#pragma unroll
+            for (unsigned e = 0; e < N; ++e)
+                reinterpret_cast<typename F::State *>(p.out)[index + e] = s[e];
+        }
+        return;
+    }
     if (!(p.flags & GR_FINAL) || p.out % alignof(Results) != 0) {
 #pragma unroll
         for (unsigned e = 0; e < N; ++e)
@@ -170,7 +190,7 @@ __device__ void put_vector(const gr_general_params &p, uint64_t index, const typ
 }
 
 template <class F, class In>
-constexpr unsigned columns_occupancy = GR_COLUMNS_OCCUPANCY(sizeof(typename F::State), column_width<In>);
+constexpr unsigned columns_occupancy = GR_COLUMNS_OCCUPANCY(occupancy_bytes<F>, column_width<In>);
 
 template <class F, class In> __device__ void reduce_columns(const gr_general_params &p) {
     using State = typename F::State;

@@ -15,6 +15,12 @@ namespace gr::reduce {
 
 using namespace grid;
 
+// Bytes of a State, as registers of a kernel limit its occupancy.
+template <class F> constexpr unsigned occupancy_bytes = sizeof(typename F::State);
+
+// Whether the code of `finish` is long, so that it is once in the code for each result of a vector.
+template <class F> constexpr bool has_long_finish = false;
+
 // The State after one more element, which follows all elements of `s`.
 template <class F, class In, class = void> struct Append {
     static __device__ typename F::State to(typename F::State s, In x, uint64_t position) {

@@ -25,6 +25,13 @@ template <class F, class In, class A = VectorAccumulator<F, In>>
 using RowAccumulator = typename std::conditional<std::is_same<typename F::State, typename A::State>::value, A,
                                                  ByElement<F, In>>::type;
 
+// 128-bit sums of integers need no more registers than the doubles of other means.
+template <class In> constexpr bool has_long_finish<Mean<In>> = std::is_integral<Wide<In>>::value;
+template <> constexpr unsigned occupancy_bytes<Mean<int32_t>> = 8;
+template <> constexpr unsigned occupancy_bytes<Mean<uint32_t>> = 8;
+template <> constexpr unsigned occupancy_bytes<Mean<int64_t>> = 8;
+template <> constexpr unsigned occupancy_bytes<Mean<uint64_t>> = 8;
+
 // Elements are kept in registers until their sum is known to be finite.
 template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 // `pieces` may need more registers.
@@ -60,8 +67,12 @@ template <class F, class In> constexpr unsigned pieces_occupancy = rows_occupanc
 #define GR_LASTS_I64(op, F) GR_LAST(op, F, u64, uint64_t)
 #define GR_LASTS_SUM(op, F)                                                                                  \
     GR_LASTS_I64(op, F)                                                                                      \
-    GR_LASTS_MEAN(op, F)
+    GR_LASTS_FLOATS(op, F)
 #define GR_LASTS_MEAN(op, F)                                                                                 \
+    GR_LAST(op, F, i16, int16_t)                                                                             \
+    GR_LAST(op, F, i64, int64_t)                                                                             \
+    GR_LASTS_FLOATS(op, F)
+#define GR_LASTS_FLOATS(op, F)                                                                               \
     GR_LAST(op, F, f32, float)                                                                               \
     GR_LAST(op, F, f64, double)                                                                              \
     GR_LAST(op, F, f16, gr_f16)                                                                              \

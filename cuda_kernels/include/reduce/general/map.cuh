@@ -8,6 +8,18 @@
 
 namespace gr::reduce {
 
+// The result of a single element.
+template <class F, class In, class = void> struct OfOne {
+    static __device__ typename F::Out result(const gr_general_params &p, In x) {
+        return finished<F>(p, F::load(x, 0));
+    }
+};
+template <class F, class In> struct OfOne<F, In, decltype(void(&F::of_one))> {
+    static __device__ typename F::Out result(const gr_general_params &p, In x) {
+        return F::of_one(x, p.divisor, p.flags);
+    }
+};
+
 template <class F, class In> __device__ void map_elements(const gr_general_params &p) {
     using Out = typename F::Out;
     constexpr unsigned larger = sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out), width = 16 / larger;
@@ -37,7 +49,7 @@ template <class F, class In> __device__ void map_elements(const gr_general_param
         Results results;
 #pragma unroll
         for (unsigned e = 0; e < width; ++e)
-            results.at[e] = finished<F>(p, F::load(loaded[j].at[e], 0));
+            results.at[e] = OfOne<F, In>::result(p, loaded[j].at[e]);
         if (together)
             reinterpret_cast<Results *>(out + head)[at] = results;
         else
@@ -46,9 +58,9 @@ template <class F, class In> __device__ void map_elements(const gr_general_param
                 out[head + at * width + e] = results.at[e];
     }
     if (first < head)
-        out[first] = finished<F>(p, F::load(in[first], 0));
+        out[first] = OfOne<F, In>::result(p, in[first]);
     if (tail + first < p.results)
-        out[tail + first] = finished<F>(p, F::load(in[tail + first], 0));
+        out[tail + first] = OfOne<F, In>::result(p, in[tail + first]);
 }
 
 } // namespace gr::reduce

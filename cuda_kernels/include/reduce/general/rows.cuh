@@ -96,7 +96,7 @@ template <class F> __device__ typename F::State combine_neighbours(typename F::S
 }
 
 template <class F, class In>
-constexpr unsigned rows_occupancy = GR_ROWS_OCCUPANCY(sizeof(typename F::State), sizeof(In));
+constexpr unsigned rows_occupancy = GR_ROWS_OCCUPANCY(occupancy_bytes<F>, sizeof(In));
 
 template <class F, class A, class In> __device__ void reduce_rows(const gr_general_params &p) {
     using State = typename F::State;

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "ops/ordering.cuh"
+#include "reduce/general/tiles.cuh"
 #include "reduce/general/words.cuh"
 
 namespace gr::reduce {
@@ -86,6 +87,47 @@ template <class In> struct PackedBatch<Sum<In>, In> : ColumnSum<In> {};
 template <class In> struct PackedBatch<Mean<In>, In> : ColumnSum<In> {};
 template <class In> struct PackedBatch<Max<In>, In> : PackedExtreme<In, true> {};
 template <class In> struct PackedBatch<Min<In>, In> : PackedExtreme<In, false> {};
+
+// Sums of a few 32-bit integers fit 64 bits, before they are added to a State of 128 bits.
+template <class F, class In> struct BatchSum {
+    static constexpr bool there = true, contest = false;
+    using State = typename F::State;
+    template <unsigned N, class Each, class There>
+    static __device__ State add(State s, const Each &x, const There &there, uint64_t, uint64_t) {
+        Wide<In> sum = widen(x(0));
+#pragma unroll
+        for (unsigned j = 1; j < N; ++j)
+            sum += there(j) ? widen(x(j)) : 0;
+        return plus(s, Convert<State, Wide<In>>::to(sum));
+    }
+};
+template <> struct BatchAccumulator<Mean<int32_t>, int32_t> : BatchSum<Mean<int32_t>, int32_t> {};
+template <> struct BatchAccumulator<Mean<uint32_t>, uint32_t> : BatchSum<Mean<uint32_t>, uint32_t> {};
+
+// Sums of a tile without their conversion to 128 bits.
+template <class Of, class In> struct TileSum {
+    using State = ThreadSum<In>;
+    using Out = typename Of::Out;
+    static __device__ State identity() {
+        return State::none();
+    }
+    static __device__ State load(In x, uint64_t) {
+        State s = State::none();
+        s.add(widen(x));
+        return s;
+    }
+    static __device__ State combine(State a, State b) {
+        a.add(b);
+        return a;
+    }
+    static __device__ Out finish(State s, uint64_t count) {
+        return Of::finish(s.state(), count);
+    }
+};
+template <> struct TileFunctor<Mean<int32_t>, int32_t> : TileSum<Mean<int32_t>, int32_t> {};
+template <> struct TileFunctor<Mean<uint32_t>, uint32_t> : TileSum<Mean<uint32_t>, uint32_t> {};
+template <> struct TileFunctor<Mean<int64_t>, int64_t> : TileSum<Mean<int64_t>, int64_t> {};
+template <> struct TileFunctor<Mean<uint64_t>, uint64_t> : TileSum<Mean<uint64_t>, uint64_t> {};
 
 // Integers of up to four bytes are compared as such.
 template <class In>

@@ -63,7 +63,11 @@ __device__ typename F::State best_of_tile(const In *in, unsigned stride, unsigne
     return Best::win(F::identity(), best, first + at * apart);
 }
 
-template <class F, class In> __device__ void reduce_tiles(const gr_general_params &p) {
+// The functor that `tiles` calls: few elements may have a smaller State.
+template <class F, class In> struct TileFunctor : F {};
+
+template <class Functor, class In> __device__ void reduce_tiles(const gr_general_params &p) {
+    using F = TileFunctor<Functor, In>;
     using State = typename F::State;
     __shared__ Vec16<In> tile[GR_TILE_BYTES / 16 + 1];
     const gr_tiles &t = p.tiles;
@@ -87,8 +91,8 @@ template <class F, class In> __device__ void reduce_tiles(const gr_general_param
             const unsigned base = region * t.region + (result - region * t.width) + lane * t.width;
             // Neighbouring threads start in different places where they would meet in one bank.
             unsigned k = region >> t.rotate_shift & t.rotate_mask;
-            if constexpr (BatchAccumulator<F, In>::contest) {
-                x = best_of_tile<F>(in + base, stride, mine, k, lane, t.lanes);
+            if constexpr (BatchAccumulator<Functor, In>::contest) {
+                x = best_of_tile<Functor>(in + base, stride, mine, k, lane, t.lanes);
             } else {
                 for (unsigned left = mine; left > 0; --left) {
                     x = F::combine(x, F::load(in[base + k * stride], lane + k * t.lanes));

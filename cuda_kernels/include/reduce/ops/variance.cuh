@@ -3,8 +3,8 @@
 // A State has the number of elements, a point near their mean, and the sum and the sum of squares of the
 // differences between the elements and the point. Two States are merged after Chan, Golub and LeVeque,
 // "Algorithms for computing the sample variance" (1983), but about the point that is nearer to the mean: no
-// point is ever rounded, the sum has the rest, and there is no division. Integers of up to two bytes are
-// summed directly and exactly.
+// point is ever rounded, the sum has the rest, and there is no division. Integers of up to four
+// bytes are summed directly and exactly: see variance_integers.cuh.
 //
 // The sum of squares about the point of a State is at most a few times the sum about the mean, whatever the
 // order of the elements: whenever the number of its elements has doubled, a thread moves its point to the
@@ -17,6 +17,7 @@
 #pragma once
 
 #include "reduce/ops/variance_complex.cuh"
+#include "reduce/ops/variance_integers.cuh"
 #include "reduce/ops/variance_sums.cuh"
 
 namespace gr::reduce {
@@ -327,78 +328,26 @@ template <class In> struct VectorVarOfNumbers : VarOfNumbers<In> {
     }
 };
 
-// ---- integers of up to two bytes, as signed ones: their sums fit up to 2^33 elements ----
-
-struct IntegerSums {
-    uint64_t count;
-    int64_t sum;
-    uint64_t squares;
-};
-
-template <class In> struct VarOfIntegers {
-    using State = IntegerSums;
-    using Out = double;
-    static __device__ State identity() {
-        return {0, 0, 0};
-    }
-    static __device__ State load(In x, uint64_t) {
-        const int32_t value = int32_t(widen(x)) - (std::is_same<In, uint16_t>::value ? 32768 : 0);
-        return {1, value, uint32_t(value * value)};
-    }
-    static __device__ State combine(State a, State b) {
-        return {a.count + b.count, a.sum + b.sum, a.squares + b.squares};
-    }
-    static __device__ Out finish(State s, uint64_t ddof, uint32_t flags) {
-        const uint64_t sum = s.sum < 0 ? uint64_t(0) - uint64_t(s.sum) : uint64_t(s.sum);
-        const uint64_t low = s.count * s.squares, less = sum * sum;
-        const uint64_t high = __umul64hi(s.count, s.squares) - __umul64hi(sum, sum) - (low < less);
-        const double times = double(high) * 18446744073709551616.0 + double(low - less);
-        return variance<Out>(times / double(s.count), double(s.count), false, ddof, flags);
-    }
-};
-
-template <class In> struct VectorVarOfIntegers : StateAccumulator<VarOfIntegers<In>> {
-    using F = VarOfIntegers<In>;
-    using State = IntegerSums;
-    template <unsigned N>
-    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
-        if constexpr (sizeof(In) == 1) {
-            uint32_t sum = 0, squares = 0; // fit: of at most 64 bytes
-#pragma unroll
-            for (unsigned i = 0; i < 4 * N; ++i) {
-                const uint32_t word = word_of(x, i);
-                sum = word_sum(In(), word, sum);
-                squares = word_dot(In(), word, word, squares);
-            }
-            acc = F::combine(acc, {N * Vec16<In>::length, int32_t(sum), squares});
-        } else {
-#pragma unroll
-            for (unsigned i = 0; i < N * Vec16<In>::length; ++i) {
-                const State one = F::load(element_of(x, i), 0);
-                acc.sum += one.sum;
-                acc.squares += one.squares;
-            }
-            acc.count += N * Vec16<In>::length;
-        }
-    }
-};
-
 template <class In>
-constexpr int var_kind =
-    std::is_same<Wide<In>, ComplexParts<float>>::value || std::is_same<Wide<In>, ComplexParts<double>>::value
-        ? 2
-    : !is_floating<In> && sizeof(In) <= 2 ? 1
-                                          : 0;
+constexpr int var_kind = std::is_same<Wide<In>, ComplexParts<float>>::value ||
+                                 std::is_same<Wide<In>, ComplexParts<double>>::value
+                             ? 2
+                         : is_floating<In> || sizeof(In) == 8 ? 0
+                         : sizeof(In) <= 2                    ? 1
+                                                              : 3;
 template <class In, int = var_kind<In>> struct Var : VarOfNumbers<In> {};
 template <class In> struct Var<In, 1> : VarOfIntegers<In> {};
 template <class In> struct Var<In, 2> : VarOfComplex<In> {};
+template <class In> struct Var<In, 3> : VarOfWideIntegers<In> {};
 template <class In, int = var_kind<In>> struct VectorVar : VectorVarOfNumbers<In> {};
 template <class In> struct VectorVar<In, 1> : VectorVarOfIntegers<In> {};
 template <class In> struct VectorVar<In, 2> : VectorVarOfComplex<In> {};
+template <class In> struct VectorVar<In, 3> : VectorVarOfWideIntegers<In> {};
 template <class In> struct VectorAccumulator<Var<In>, In> : VectorVar<In> {};
 
-template <class In>
-struct BatchAccumulator<Var<In>, In> : std::conditional<var_kind<In> == 0, VarTogether<VarOfNumbers<In>, In>,
-                                                        BatchAccumulator<void, void>>::type {};
+template <class In, int = var_kind<In>> struct VarBatch : BatchAccumulator<void, void> {};
+template <class In> struct VarBatch<In, 0> : VarTogether<VarOfNumbers<In>, In> {};
+template <class In> struct VarBatch<In, 3> : WideIntegersTogether<In> {};
+template <class In> struct BatchAccumulator<Var<In>, In> : VarBatch<In> {};
 
 } // namespace gr::reduce
