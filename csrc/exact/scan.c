@@ -6,10 +6,14 @@
 #include "exact/exact.h"
 
 enum {
-    PIECES = 1 << 17, /* of all columns, above which pieces have more elements: a thread each */
-    CHUNK_ROUNDS = 8, /* pieces of a thread that adds states, unless a column has more chunks */
-    MAX_CHUNKS = 128, /* per column */
-    MIN_PIECE = 32,   /* elements of 4 bytes or less, whose state has the size of as many */
+    /* Pieces of all columns, above which pieces have more elements: a thread each. Fewer pieces have fewer
+       states to write and add. 2^24 elements on an H200, with 2^17 pieces and these: float32 706 and 629 us,
+       float64 1,350 and 774, bfloat16 657 and 651. */
+    PIECES = 1 << 15,
+    NARROW_PIECES = 1 << 16, /* of elements of 2 bytes */
+    CHUNK_ROUNDS = 8,        /* pieces of a thread that adds states, unless a column has more chunks */
+    MAX_CHUNKS = 128,        /* per column */
+    MIN_PIECE = 32,          /* elements of 4 bytes or less, whose state has the size of as many */
     MIN_WIDE_PIECE = 64,
 };
 
@@ -43,7 +47,9 @@ static gr_exact_scan_params params_of(const gr_scan *self, const kind *of) {
         .initial = self->initial ? 1 : 0,
     };
     const uint64_t columns = params.lines * params.inner;
-    params.piece = gr_max(gr_ceil_div(columns * self->length, PIECES), is_wide ? MIN_WIDE_PIECE : MIN_PIECE);
+    const uint64_t max_pieces = of->item_bytes == 2 ? NARROW_PIECES : PIECES;
+    params.piece =
+        gr_max(gr_ceil_div(columns * self->length, max_pieces), is_wide ? MIN_WIDE_PIECE : MIN_PIECE);
     params.pieces = gr_ceil_div(self->length, params.piece);
     const uint64_t chunk = CHUNK_ROUNDS * (GR_EXACT_PREFIX_THREADS / params.words);
     params.chunks = gr_min(gr_ceil_div(params.pieces, chunk), MAX_CHUNKS);
