@@ -28,6 +28,7 @@ typedef struct gr_normalize {
     uint64_t lines, length, inner;
     int64_t line_stride, along_stride, inner_stride;
     uint32_t weight, bias, residual; /* numbers of these inputs, the elements being input 0; 0: not passed */
+    bool aligned;                    /* the addresses of all arrays are multiples of 16 */
     double eps;
 } gr_normalize;
 

@@ -11,6 +11,7 @@ enum {
     GR_NORMALIZE_ROW_BLOCK = 128,    /* threads of a block in which a warp has one row or several */
     GR_NORMALIZE_VECTORS = 4,        /* 16-byte vectors per thread, unless a row needs more */
     GR_NORMALIZE_MAX_VECTORS = 8,    /* max. vectors per thread; 4 of 16-bit elements are as many registers */
+    GR_NORMALIZE_MAX_STAGES = 3,     /* max. rows or tiles of a block in shared memory */
     GR_NORMALIZE_SM_THREADS = 1024,  /* resident threads of a multiprocessor, by the registers of a kernel */
     GR_NORMALIZE_LANES = 8,          /* max. partial results of a long row: blocks of a portable cluster */
     GR_NORMALIZE_MAX_GRID = 1 << 30, /* max. blocks; further rows are handled in turn */
@@ -26,8 +27,11 @@ typedef struct gr_normalize_params {
     uint64_t rows, length, inner;
     int64_t line_stride, along_stride, inner_stride; /* in elements */
     double eps;
-    uint32_t lanes; /* partial results of a long row: tile t belongs to lane t % lanes */
-    uint32_t ahead; /* rows between the one that a block reduces and the one that it prefetches */
+    uint32_t lanes;  /* partial results of a long row: tile t belongs to lane t % lanes */
+    uint32_t ahead;  /* rows between the one that a block reduces and the one that it prefetches */
+    uint32_t early;  /* not 0: blocks prefetch their first rows before the kernel before this one has ended */
+    uint32_t stages; /* rows (pipelined) or tiles (resident) of a block in shared memory */
+    uint32_t staged_parameters; /* not 0: a block has the weight and the bias in shared memory */
 } gr_normalize_params;
 
 #endif

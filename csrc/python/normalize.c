@@ -117,6 +117,14 @@ static int check_overlaps(const normalize_call *self) {
     return residual_overlaps(self) ? PY_RAISE(PyExc_ValueError, "residual: overlaps with another input") : 0;
 }
 
+/* Sets whether all arrays begin at multiples of 16 bytes. */
+static void find_alignment(normalize_call *self) {
+    self->normalize.aligned = py_job_out_is_aligned(&self->job);
+    for (size_t i = 0; i < self->job.input_count; ++i)
+        if (self->job.inputs[i].source.origin % 16 != 0)
+            self->normalize.aligned = false;
+}
+
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
     return gr_normalize_run(device, &((const normalize_call *)arg)->normalize, binding, interrupt, error);
@@ -188,6 +196,7 @@ PyObject *py_fast_normalize(const py_signature *signature, const py_arguments ar
     py_job_init(&self.job, signature->state);
     py_job_use_tensors(&self.job, signature, arguments[PY_NAME_a]);
     const int parsed = parse_arguments(&self, arguments);
+    find_alignment(&self);
     PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
     if (result != NULL && parsed > 0 && *residual != 0 &&
         py_job_mark_written(&self.job, &self.job.inputs[*residual], arguments[PY_NAME_residual]) < 0)
@@ -217,8 +226,10 @@ PyObject *py_normalize(PyObject *module, PyObject *args, PyObject *named) {
         parse_optional(&self, bias, "bias", row->bias, to->length, &to->bias) == 0 &&
         parse_optional(&self, residual, "residual", row->residual, to->lines * to->length * to->inner,
                        &to->residual) == 0 &&
-        py_job_parse_destination(&self.job, destination) == 0 && check_overlaps(&self) == 0)
+        py_job_parse_destination(&self.job, destination) == 0 && check_overlaps(&self) == 0) {
+        find_alignment(&self);
         result = py_job_run(&self.job, work, &self);
+    }
     py_job_release(&self.job);
     return result;
 }

@@ -3,6 +3,7 @@
 from mutants import INCLUDE, Mutant
 
 OPS, TILE, ROWS = (INCLUDE + f"normalize/{name}.cuh" for name in ("ops", "tile", "rows"))
+STAGED = INCLUDE + "normalize/staged.cuh"
 REDUCER, PLAN = INCLUDE + "normalize/block_sum.cuh", "csrc/normalize/normalize.c"
 
 
@@ -93,11 +94,43 @@ MUTANTS = (
         normalized("test_axes"),
     ),
     Mutant(
+        "a stage gets the row that it had",
+        STAGED,
+        "pipelined_rows",
+        "fetch(r + uint64_t(p.stages) * gridDim.x, stage);",
+        "fetch(r, stage);",
+        normalized("test_rows_in_shared_memory"),
+    ),
+    Mutant(
+        "a bias without a weight lies behind the shared memory",
+        STAGED,
+        "pipelined_rows",
+        "ring + (p.stages + (p.weight != 0)) * vectors",
+        "ring + (p.stages + 1) * vectors",
+        normalized("test_rows_in_shared_memory and float64"),
+    ),
+    Mutant(
+        "a tile is read before it has arrived",
+        STAGED,
+        "resident_rows",
+        "ptx::mbarrier_wait_parity(shared_address(&full[i]), parity);",
+        "",
+        normalized("test_rows_in_shared_memory"),
+    ),
+    Mutant(
+        "exponentials of a tile in shared memory are those of its elements",
+        STAGED,
+        "resident_rows",
+        "tile.put_back(kept(i));",
+        "",
+        normalized("test_rows_in_shared_memory"),
+    ),
+    Mutant(
         "the number of threads of a row depends on the number of rows",
         PLAN,
         "divide",
-        "if (vectors > most)",
-        "if (self->lines > 1 && vectors > most)",
+        "vectors > block / 2)",
+        "self->lines > 1 && vectors > block / 2)",
         normalized("test_batch"),
     ),
 )

@@ -34,6 +34,18 @@ LENGTHS = [
     8 * TILE + 3,
     17 * TILE + 11,
 ]
+# More rows of one tile and of several than a device has blocks for at once; a block has up to four tiles.
+STAGED = [
+    *((name, "float32", 1500, 1600) for name in FUNCTIONS),
+    *((name, "bfloat16", 2504, 2300) for name in FUNCTIONS),
+    *((name, "float32", TILE + 8, 270) for name in FUNCTIONS),
+    ("layer_norm", "float64", 1026, 800),
+    ("softmax", "float64", TILE, 270),
+    ("log_softmax", "float32", 4 * TILE + 4, 107),
+    ("rms_norm", "float16", 2 * TILE + 8, 90),
+    ("layer_norm", "bfloat16", 4 * TILE + 8, 60),
+    ("softmax", "float16", 2 * TILE + 8, 400),
+]
 EPS = {"rms_norm": 1e-6, "layer_norm": 1e-5}
 
 every_function = pytest.mark.parametrize("name", FUNCTIONS)
@@ -148,6 +160,44 @@ def test_more_rows_than_blocks(name, device):
             part = getattr(gpureduce, name)(rows[first : first + 9], device=device)
             assert_same_bits(whole[first : first + 9], part)
         assert_close(whole, reference(name, rows), rows.dtype, 64.0 if name[0] == "l" else None)
+
+
+@pytest.mark.parametrize(("name", "dtype", "length", "count"), STAGED)
+def test_rows_in_shared_memory(name, dtype, length, count, device):
+    """Many rows, which bulk copies bring, have the bits of a few, also where a row cannot be copied so."""
+    dtype = dtype_of(dtype)
+    rows = np.resize(draw((7, length), dtype, length), (count, length))
+    weight, bias = draw(length, dtype, 1), draw(length, dtype, 2)
+    parameters = {"rms_norm": {"weight": weight}, "layer_norm": {"weight": weight, "bias": bias}}.get(
+        name, {}
+    )
+    if dtype == np.float64:
+        parameters.pop("weight", None)  # a bias alone
+    function = functools.partial(getattr(gpureduce, name), device=device, **parameters)
+    whole = staged_on_simulator(name, rows, parameters) if device == "sim" else function(rows)
+    assert_same_bits(whole[:2], function(rows[:2]))
+    assert_same_bits(whole, np.resize(whole[:7], whole.shape))
+    flat = np.zeros(rows.size + 1, dtype)
+    flat[1:] = rows.ravel()
+    on_device = gpureduce.to_device(flat, device)[1:].reshape(rows.shape)
+    moved = {key: gpureduce.to_device(value, device) for key, value in parameters.items()}
+    assert_same_bits(to_host(getattr(gpureduce, name)(on_device, **moved)), whole)
+
+
+def staged_on_simulator(name, rows, parameters):
+    """Return the results of a kernel that stages rows, and check that it has no races."""
+    arguments = {"weight": None, "bias": None, "residual": None, "eps": EPS.get(name, 0.0), **parameters}
+    whole, launches, problem = observe(
+        lambda device: _core.normalize(
+            a=rows, op=name, axis=1, destination=(None, device, 0, 0), **arguments
+        ),
+        True,
+    )
+    assert problem is None
+    (kernel,) = kernel_profiles(launches, "", 0)
+    assert kernel.name.startswith(("pipelined_", "resident_"))
+    assert kernel.races == ()
+    return whole
 
 
 @every_function
@@ -266,6 +316,21 @@ def test_exponentials(device):
     assert np.max(np.abs(got / (e / (1 + e)) - 1)) < 3 * 2.0**-24 + 2.0**-24
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_exponentials_of_16_bits(dtype, device):
+    """The same for results of 16 bits; exponentials below 2^-125 are 0."""
+    dtype = dtype_of(dtype)
+    x = -np.linspace(0, 130, 2001).astype(dtype)
+    x[-1] = -np.inf
+    got = gpureduce.softmax(np.stack([np.zeros_like(x), x], 1), device=device)[:, 1].astype(np.float64)
+    e = np.exp(x.astype(np.float64))
+    spacing = 2.0**-24 if dtype == np.float16 else 2.0**-133  # of subnormal results
+    bound = (epsilon(dtype) / 2 + 2.0**-16) * e + spacing / 2
+    bound[e < 2.0**-124.9] = 2.0**-124.9
+    assert np.all(np.abs(got - e / (1 + e)) <= bound)
+    assert got[-1] == 0
+
+
 @every_function
 def test_no_elements(name, device):
     function = functools.partial(getattr(gpureduce, name), device=device)
@@ -283,7 +348,7 @@ def test_no_elements(name, device):
 @every_dtype
 def test_weight_and_bias(dtype, device):
     dtype = dtype_of(dtype)
-    for length in (5, 300, 4097, TILE + 8):
+    for length in (5, 300, 4097, 4104, TILE + 8):
         a, weight, bias = draw((2, length), dtype, 1), draw(length, dtype, 2), draw(length, dtype, 3)
         got = gpureduce.layer_norm(a, weight, bias, 0.5, device=device)
         assert_close(got, reference("layer_norm", a, weight, bias, 0.5), dtype, 64)

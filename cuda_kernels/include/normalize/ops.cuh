@@ -59,6 +59,10 @@ template <class In, bool AS_NUMBERS, bool KEEP> struct Exponentials {
         });
         return {max, row.sum(sum)};
     }
+    // What replaces an element of a tile.
+    static __device__ Acc replacement(Acc x, const State &tile) {
+        return exp_for<In>(x - finite(tile.max));
+    }
     static __device__ State identity() {
         return {-INFINITY, 0};
     }

@@ -125,8 +125,41 @@ template <class F, class In, unsigned VECTORS> struct RowTile {
         x.forget();
         return state;
     }
+    // Takes the elements from shared memory.
+    __device__ void take(const Vec16<In> *from, unsigned count) {
+        Vec16<In> raw[VECTORS];
+#pragma unroll
+        for (unsigned v = 0; v < VECTORS; ++v) {
+            raw[v] = broadcast_vec16(from_acc<In>(F::fill()));
+            if (T::index(v * T::LENGTH) < count)
+                raw[v] = from[v * blockDim.x + threadIdx.x];
+        }
+        x.put(raw, 0);
+    }
+    // Stores what has replaced the elements to shared memory.
+    __device__ void put_back(Vec16<In> *to) const {
+#pragma unroll
+        for (unsigned v = 0; v < VECTORS; ++v) {
+            Acc y[T::LENGTH];
+#pragma unroll
+            for (unsigned e = 0; e < T::LENGTH; ++e)
+                y[e] = x.at(v * T::LENGTH + e);
+            to[v * blockDim.x + threadIdx.x] = T::pack(y);
+        }
+    }
+    // Replaces the elements as reduce() did, which returned `state`.
+    __device__ void replace_again(const State &state) {
+#pragma unroll
+        for (unsigned i = 0; i < T::COUNT; ++i)
+            x.replace(i, F::replacement(x.at(i), state));
+    }
     // Writes the results; `first` is the index of the tile's first element in the row.
     __device__ void finish(const gr_normalize_params &p, const Row<In> &row, const F &f, uint64_t first,
+                           unsigned count) {
+        finish(p.weight, p.bias, row, f, first, count);
+    }
+    // The same, with the addresses of the weight and the bias, or 0.
+    __device__ void finish(uint64_t weight, uint64_t bias, const Row<In> &row, const F &f, uint64_t first,
                            unsigned count) {
 #pragma unroll
         for (unsigned g = 0; g < VECTORS; g += GROUP) {
@@ -135,12 +168,12 @@ template <class F, class In, unsigned VECTORS> struct RowTile {
             for (unsigned i = 0; i < GROUP * T::LENGTH; ++i)
                 y[i] = f.result(x.at(g * T::LENGTH + i));
             if constexpr (F::takes_weight) {
-                if (p.weight != 0)
-                    combine(y, g, p.weight, first, count, [](Acc a, Acc b) { return a * b; });
+                if (weight != 0)
+                    combine(y, g, weight, first, count, [](Acc a, Acc b) { return a * b; });
             }
             if constexpr (F::takes_bias) {
-                if (p.bias != 0)
-                    combine(y, g, p.bias, first, count, [](Acc a, Acc b) { return a + b; });
+                if (bias != 0)
+                    combine(y, g, bias, first, count, [](Acc a, Acc b) { return a + b; });
             }
             Vec16<In> raw[GROUP];
 #pragma unroll
@@ -201,6 +234,8 @@ __device__ void rows(const gr_normalize_params &p) {
     Rows tile(is_aligned<In>(p));
     const RowArguments<Acc> arguments = {Acc(1) / Acc(p.length), Acc(p.eps)};
     pdl_as_comments::pdl_launch_dependents();
+    if (p.early)
+        tile.prefetch_to_l2(p, uint64_t(blockIdx.x) * blockDim.y + threadIdx.y, 0);
     pdl_as_comments::pdl_wait();
     for (uint64_t first = uint64_t(blockIdx.x) * blockDim.y; first < p.rows;
          first += uint64_t(gridDim.x) * blockDim.y) {
@@ -243,7 +278,7 @@ template <class F> __device__ typename F::State combine_eight(typename F::State 
 // blocks of a cluster, which share the lanes, or one block.
 template <template <class, bool> class Op, class In, unsigned VECTORS, bool CLUSTER>
 __device__ void row_tiles(const gr_normalize_params &p) {
-    using F = Op<In, (sizeof(In) > 2)>;
+    using F = Op<In, (sizeof(In) > 2 || VECTORS == GR_NORMALIZE_VECTORS)>;
     using Rows = RowTile<F, In, VECTORS>;
     using Acc = typename Rows::Acc;
     using State = typename Rows::State;
@@ -258,6 +293,8 @@ __device__ void row_tiles(const gr_normalize_params &p) {
     const auto count_from = [&](uint64_t first) { return unsigned(min(uint64_t(size), p.length - first)); };
     if (CLUSTER) {
         pdl_launch_dependents();
+        if (p.early)
+            Rows(aligned).prefetch_to_l2(p, blockIdx.x / blocks, uint64_t(rank) * size);
         pdl_wait();
     } else {
         pdl_as_comments::pdl_launch_dependents();

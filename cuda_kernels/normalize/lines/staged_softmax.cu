@@ -1,0 +1,4 @@
+// softmax of rows whose elements bulk copies bring to shared memory.
+#include "normalize/entries.cuh"
+
+GR_STAGED_ENTRIES(softmax, Softmax)
