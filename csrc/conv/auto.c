@@ -1,121 +1,9 @@
-/* Convolutions that only `auto` selects: depthwise (one channel per group) and pointwise (1 x 1) with few
-   filters. Their kernels are no rungs. */
+/* Pointwise convolutions (1 x 1) with few filters, and convolutions with few results. Their kernels are no
+   rungs: only `auto` selects them. */
+#include <math.h>
+
 #include "base/limits.h"
 #include "conv/internal.h"
-
-/* ---- depthwise: no data is shared between filters, so that it is bound by memory: a thread computes a few
-   neighbouring results of what it loads ---- */
-
-/* The kernels index rows, columns and results in 32 bits. */
-static bool fits_32_bits(const gr_conv_axis *axis) {
-    return axis->size < INT32_MAX && axis->out < INT32_MAX && axis->kernel < INT32_MAX &&
-           (axis->out + GR_CONV_DEPTHWISE_3X3_NCHW_ROWS) * axis->stride + axis->kernel * axis->dilation <
-               INT32_MAX;
-}
-
-/* The precision does not matter: no other one is faster. With many filters per channel a thread would compute
-   too few results of what it loads. */
-bool gr_conv_prefers_depthwise(const gr_conv *self) {
-    enum { FILTERS = 4 };
-    return self->variant == NULL && self->channels == 1 && self->filters <= FILTERS &&
-           gr_conv_output_count(self) < INT32_MAX && fits_32_bits(&self->height) &&
-           fits_32_bits(&self->width);
-}
-
-/* Returns whether loads and stores of 4 channels at once are aligned. */
-static bool takes_4_channels(const gr_conv *self) {
-    const gr_conv_strides *x = &self->x.strides;
-    return self->layout == GR_CONV_NHWC && self->filters == 1 && self->groups % 4 == 0 && self->out_aligned &&
-           self->x.aligned && x->channel == 1 && x->outer % 4 == 0 && x->row % 4 == 0 && x->column % 4 == 0;
-}
-
-/* Returns whether the taps of a filter are contiguous and those of 4 filters 16-byte aligned. */
-static bool has_dense_filters(const gr_conv *self) {
-    const gr_conv_strides *w = &self->w.strides;
-    return self->w.aligned && w->column == 1 && w->row == (int64_t)self->width.kernel &&
-           w->outer == (int64_t)(self->height.kernel * self->width.kernel);
-}
-
-/* The results per thread, and the suffix of the kernel's name. */
-typedef struct thread_tile {
-    uint64_t rows, columns, filters;
-    const char *form;
-} thread_tile;
-
-/* Returns the tile of a thread for five or seven rows of taps in NCHW; form NULL: there is none. */
-static thread_tile tall_tile_of(const gr_conv *self) {
-    enum { FIVE = 5, SEVEN = 7, STRIDES = 2 };
-    static const char *const forms[][STRIDES] = {{"_nchw_five_1", "_nchw_five_2"},
-                                                 {"_nchw_seven_1", "_nchw_seven_2"}};
-    const gr_conv_axis *height = &self->height;
-    const bool tall = (height->kernel == FIVE || height->kernel == SEVEN) && height->dilation == 1 &&
-                      height->stride <= STRIDES && self->layout == GR_CONV_NCHW;
-    return (thread_tile){
-        .rows = height->stride == 1 ? GR_CONV_DEPTHWISE_TALL_ROWS : GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2,
-        .columns = 1,
-        .filters = 1,
-        .form = tall ? forms[height->kernel == SEVEN][height->stride - 1] : NULL,
-    };
-}
-
-/* Returns the tile of a thread. In each row of the table special kernels for 3 x 3 taps with strides of 1 and
-   2 follow the kernel for any taps. */
-static thread_tile thread_tile_of(const gr_conv *self) {
-    enum { NCHW, NHWC, NHWC_4_CHANNELS };
-    static const thread_tile tiles[][3] = {
-        [NCHW] = {{GR_CONV_DEPTHWISE_OUTPUTS, 1, 1, "_nchw"},
-                  {GR_CONV_DEPTHWISE_3X3_NCHW_ROWS, 1, 1, "_nchw_three_1"},
-                  {GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2, 1, 1, "_nchw_three_2"}},
-        [NHWC] = {{1, GR_CONV_DEPTHWISE_OUTPUTS, 1, "_nhwc"}},
-        [NHWC_4_CHANNELS] = {{1, GR_CONV_DEPTHWISE_OUTPUTS, 4, "_nhwc4"},
-                             {GR_CONV_DEPTHWISE_3X3_ROWS, GR_CONV_DEPTHWISE_3X3_COLUMNS, 4, "_nhwc_three_1"},
-                             {GR_CONV_DEPTHWISE_3X3_ROWS, GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2, 4,
-                              "_nhwc_three_2"}},
-    };
-    const int row = self->layout == GR_CONV_NCHW ? NCHW : takes_4_channels(self) ? NHWC_4_CHANNELS : NHWC;
-    const uint64_t stride = gr_conv_stride_of_3x3(self);
-    const thread_tile tall = tall_tile_of(self);
-    if (tall.form != NULL)
-        return tall;
-    const bool special = stride <= 2 && (row == NCHW || (row == NHWC_4_CHANNELS && has_dense_filters(self)));
-    return tiles[row][special ? stride : 0];
-}
-
-/* Copies the filters of an image in NHWC so that those of neighbouring channels are contiguous for each tap,
-   from MIN_RESULTS results on, where the time of the copy does not count. */
-static void transpose_filters(gr_conv *self, gr_conv_job *job) {
-    enum { MIN_RESULTS = 1 << 19 };
-    gr_conv_strides *w = &self->w.strides;
-    const uint64_t taps = gr_conv_taps(self), filters = self->groups * self->filters;
-    if (self->layout != GR_CONV_NHWC || w->outer == 1 || taps == 1 || !has_dense_filters(self) ||
-        gr_conv_output_count(self) < MIN_RESULTS)
-        return;
-    gr_matmul_view view = {.row = w->column, .column = w->outer};
-    const gr_matmul_shape shape = {taps, filters, filters};
-    const uint64_t stack[GR_MATMUL_STACKS] = {1, 1, 1, 1};
-    gr_matmul_pack_operand(&view, &shape, stack, gr_dtypes[self->dtype].item_bytes, &job->w, job->program);
-    w->outer = 1;
-    w->column = (int64_t)filters;
-    w->row = (int64_t)(self->width.kernel * filters);
-}
-
-void gr_conv_depthwise(const gr_conv *given, gr_conv_job job) {
-    static const gr_conv_variant variant = {.rung = {.name = "conv_depthwise", .file = "conv_depthwise"},
-                                            .threads = GR_CONV_DEPTHWISE_THREADS};
-    gr_conv plain = *given;
-    const gr_conv *self = &plain;
-    if (gr_conv_stride_of_3x3(self) == 0)
-        transpose_filters(&plain, &job);
-    const gr_conv_params params = gr_conv_make_params(self);
-    const thread_tile each = thread_tile_of(self);
-    const uint64_t threads = self->batch * gr_ceil_div(self->height.out, each.rows) *
-                             gr_ceil_div(self->width.out, each.columns) * self->groups * self->filters /
-                             each.filters;
-    job.variant = &variant;
-    gr_conv_launch(self, &job, each.form, &params, sizeof params,
-                   (gr_conv_grid){.x = gr_ceil_div(threads, variant.threads)})
-        ->kernel.owner = "conv";
-}
 
 /* ---- pointwise with at most 4 filters (small K): tiles of a matrix multiplication would be mostly empty;
    here a thread computes all filters of its pixels, and the filters are in shared memory ---- */
@@ -162,4 +50,78 @@ void gr_conv_pointwise(const gr_conv *self, gr_conv_job job) {
     gr_step *step = gr_conv_launch(self, &job, forms[self->layout][few], &params, sizeof params, grid);
     step->kernel.owner = "conv";
     step->shared_bytes = (uint32_t)(self->channels * (few ? FEW : MAX_FILTERS) * sizeof(float));
+    step->pdl = true;
+}
+
+/* ---- few results, or few filters per group ---- */
+
+/* Returns whether offsets of elements within an image or a filter fit in 32 bits. */
+static bool has_short_strides(const gr_conv_strides *strides, uint64_t height, uint64_t width,
+                              uint64_t channels) {
+    return fabs((double)strides->row) * (double)height + fabs((double)strides->column) * (double)width +
+               fabs((double)strides->channel) * (double)channels <
+           INT32_MAX;
+}
+
+bool gr_conv_small_supports(const gr_conv *self) {
+    enum { MAX_RESULTS = 1 << 22 }; /* for more of them the times were not measured */
+    return has_short_strides(&self->x.strides,
+                             self->height.size + self->height.kernel * self->height.dilation,
+                             self->width.size + self->width.kernel * self->width.dilation, self->channels) &&
+           has_short_strides(&self->w.strides, self->height.kernel, self->width.kernel, self->channels) &&
+           self->dtype != GR_DTYPE_f64 && self->channels > 0 && gr_conv_fits_32_bits(self) &&
+           gr_conv_output_count(self) <= MAX_RESULTS;
+}
+
+/* The tile of a block: pixels, filters, and indices of k at once; multiply-adds per microsecond and SM
+ * (H200).
+ */
+typedef struct small_tile {
+    uint64_t pixels, filters, k;
+    double rate;
+    const char *forms[GR_CONV_LAYOUTS];
+} small_tile;
+
+static uint64_t blocks_of_small(const gr_conv *self, const small_tile *tile) {
+    return gr_ceil_div(self->filters, tile->filters) * self->groups *
+           gr_ceil_div(gr_conv_pixels(self), tile->pixels);
+}
+
+/* A step waits for its elements, however few blocks there are; the blocks of an SM share its arithmetic.
+   Measured on an H200: 4 x 10 x 21 pixels, 1 filter of 7 x 7 x 19, 8 steps, 12.9 us. */
+static double time_of_small(const gr_conv *self, const small_tile *tile) {
+    static const double START_US = 2.4, STEP_US = 1.7;
+    const double length = (double)gr_conv_filter_length(self);
+    const double per_sm = ceil((double)blocks_of_small(self, tile) / gr_reference_device.multiprocessors);
+    return START_US + fmax(length / (double)tile->k * STEP_US,
+                           per_sm * length * (double)(tile->pixels * tile->filters) / tile->rate);
+}
+
+/* Returns the tile with the smallest estimated time. */
+static const small_tile *tile_of_small(const gr_conv *self) {
+    static const small_tile tiles[] = {{128, 8, 32, 0.034e6, {"_nhwc_128x8", "_nchw_128x8"}},
+                                       {32, 32, 64, 0.045e6, {"_nhwc_32x32", "_nchw_32x32"}},
+                                       {16, 16, 128, 0.030e6, {"_nhwc_16x16", "_nchw_16x16"}}};
+    const small_tile *best = &tiles[0];
+    for (size_t i = 1; i < sizeof tiles / sizeof tiles[0]; ++i)
+        if (time_of_small(self, &tiles[i]) < time_of_small(self, best))
+            best = &tiles[i];
+    return best;
+}
+
+double gr_conv_small_time(const gr_conv *self) {
+    return time_of_small(self, tile_of_small(self));
+}
+
+void gr_conv_small(const gr_conv *self, gr_conv_job job) {
+    static const gr_conv_variant variant = {.rung = {.name = "conv_small", .file = "conv_small"},
+                                            .threads = GR_CONV_SMALL_THREADS};
+    const small_tile *tile = tile_of_small(self);
+    const gr_conv_small_params params = {.conv = gr_conv_make_params(self),
+                                         .filter_tiles = (uint32_t)gr_ceil_div(self->filters, tile->filters)};
+    job.variant = &variant;
+    gr_step *step = gr_conv_launch(self, &job, tile->forms[self->layout], &params, sizeof params,
+                                   (gr_conv_grid){.x = blocks_of_small(self, tile)});
+    step->kernel.owner = "conv";
+    step->pdl = true;
 }

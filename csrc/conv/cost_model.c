@@ -160,3 +160,12 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
                            fmax((double)gr_conv_output_count(self) / NAIVE[self->layout], NAIVE_ELEMENT_US);
     }
 }
+
+bool gr_conv_prefers_small(const gr_conv *self, const gr_conv_variant *variant) {
+    static const double TENSOR_CORES_FASTER_BY = 0.7; /* their estimates are too coarse */
+    const bool mma = variant->algorithm == GR_CONV_TENSOR_CORES || variant->algorithm == GR_CONV_SMALL_C ||
+                     variant->algorithm == GR_CONV_IMPLICIT_GEMM_TMA;
+    return gr_conv_small_supports(self) &&
+           time_of_bytes(self) + gr_conv_small_time(self) <
+               gr_conv_estimate_time(self, variant) * (mma ? TENSOR_CORES_FASTER_BY : 1);
+}

@@ -219,6 +219,7 @@ static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) 
                          .dtype = self->dtype,
                          .k = gr_conv_filter_length(self),
                          .stack = {self->groups, 1, 1, 1},
+                         .batch_invariant = true,
                          .out_aligned = self->out_aligned};
     if (self->layout == GR_CONV_NHWC) {
         product.m = self->batch * image_pixels;

@@ -163,7 +163,7 @@ gr_conv_tma_tiling gr_conv_choose_tma_tiling(const gr_conv *self, bool x_is_nchw
    describe the copies. */
 void gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_job *job);
 
-/* ---- auto.c: kernels that only `auto` selects ---- */
+/* ---- depthwise.c and auto.c: kernels that only `auto` selects ---- */
 
 /* Returns whether the depthwise kernel is the fastest: one channel per group, few filters per channel. */
 bool gr_conv_prefers_depthwise(const gr_conv *self);
@@ -171,6 +171,11 @@ gr_conv_append gr_conv_depthwise;
 /* Returns whether the kernel for 1 x 1 taps and at most 4 filters (small K) is the fastest. */
 bool gr_conv_prefers_pointwise(const gr_conv *self);
 gr_conv_append gr_conv_pointwise;
+/* Returns whether the kernel of small tiles computes it: few results, or few filters per group. */
+bool gr_conv_small_supports(const gr_conv *self);
+/* Estimated microseconds on the reference device, without memory traffic. */
+double gr_conv_small_time(const gr_conv *self);
+gr_conv_append gr_conv_small;
 
 /* ---- bias.c ---- */
 
@@ -187,5 +192,7 @@ gr_conv_append gr_conv_cudnn;
 
 /* Estimated microseconds of a rung on the reference device (H200); HUGE_VAL: never to be chosen. */
 double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant);
+/* Returns whether the kernel for few results (gr_conv_small) is faster than a rung. */
+bool gr_conv_prefers_small(const gr_conv *self, const gr_conv_variant *variant);
 
 #endif

@@ -190,10 +190,25 @@ enum {
     GR_CONV_TRANSPOSE_PIXELS = 64,   /* per block */
 };
 
+/* Depthwise convolution in NHWC. The threads of a block have `lanes` vectors of filters, and rows * columns
+   threads have the same. */
+typedef struct gr_conv_depthwise_params {
+    gr_conv_params conv;
+    uint32_t chunks, lanes;    /* vectors of filters: `lanes` per chunk and block */
+    uint32_t rows, columns;    /* threads of a tile along the rows and along the columns of an image */
+    uint32_t tiles_x, tiles_y; /* per image */
+    uint32_t tiles;            /* of all images */
+    uint32_t pitch;            /* elements of shared memory from a tap to the next one */
+} gr_conv_depthwise_params;
+
 /* Depthwise convolution: one channel per group. */
 enum {
     GR_CONV_DEPTHWISE_THREADS = 128, /* per block */
     GR_CONV_DEPTHWISE_OUTPUTS = 4,   /* results per thread: columns in NHWC, rows in NCHW */
+    /* Results per thread of the kernels for 3, 5 or 7 columns of taps in NHWC: rows and columns. */
+    GR_CONV_DEPTHWISE_TILE_ROWS = 2,
+    GR_CONV_DEPTHWISE_TILE_COLUMNS = 4,
+    GR_CONV_DEPTHWISE_TILE_COLUMNS_STRIDE_2 = 2,
     /* Results per thread of the kernels for 3 x 3 taps: rows and columns in NHWC, rows in NCHW. */
     GR_CONV_DEPTHWISE_TALL_ROWS = 8, /* NCHW, with five or seven rows of taps */
     GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2 = 4,
@@ -202,6 +217,16 @@ enum {
     GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2 = 2,
     GR_CONV_DEPTHWISE_3X3_NCHW_ROWS = 14,
     GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2 = 8,
+};
+
+/* Convolutions with few results or few filters per group. */
+typedef struct gr_conv_small_params {
+    gr_conv_params conv;
+    uint32_t filter_tiles; /* of one group */
+} gr_conv_small_params;
+
+enum {
+    GR_CONV_SMALL_THREADS = 128, /* per block */
 };
 
 /* Pointwise convolution (1 x 1) with few filters (small K). */

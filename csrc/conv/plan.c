@@ -105,6 +105,10 @@ static void append_rung(const gr_conv *self, gr_conv_job job) {
         job.variant = choose(self, job.info, job.program);
     if (job.program->status != GR_OK)
         return;
+    if (self->variant == NULL && gr_conv_prefers_small(self, job.variant)) {
+        gr_conv_small(self, job);
+        return;
+    }
     if (!has_kernel(self, job.variant)) {
         const algorithm *of = &algorithms[job.variant->algorithm];
         job.variant = gr_conv_rung(self->dtype == GR_DTYPE_f32 ? of->fallback : of->fallback_of_halves);

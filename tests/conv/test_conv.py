@@ -100,13 +100,87 @@ def test_depthwise_filters_of_large_images_are_transposed(channels, device):
     """Neighbouring threads then load the taps of neighbouring channels; few results need no copy."""
     rng = np.random.default_rng(channels)
     x = rng.integers(-3, 4, (1, 130, 130, channels)).astype("float32")
-    w = rng.integers(-3, 4, (channels, 5, 5, 1)).astype("float32")
+    w = rng.integers(-3, 4, (channels, 4, 5, 1)).astype("float32")
     options = {"groups": channels, "padding": 2, "layout": "NHWC"}
     large = gpureduce.conv2d(x, w, **options, device=device)
     few = gpureduce.conv2d(x[:, :40], w, **options, device=device)
     other = gpureduce.conv2d(x[:, :40, ::-1], w[:, :, ::-1], **options, device=device)
     assert np.array_equal(large[:, :37], few[:, :37])
     assert np.array_equal(other[:, :, ::-1], few)
+
+
+LARGE = (  # of NHWC: n, h, w, channels, kernel, stride; tiles of pixels, by one channel and by four
+    (1, 93, 91, 33, 3, 1), (2, 65, 67, 35, 7, 1), (1, 128, 131, 17, 5, 1), (3, 101, 99, 21, 1, 1),
+    (1, 141, 139, 7, 7, 2), (2, 103, 110, 13, 3, 2), (1, 131, 130, 64, 5, 1), (1, 133, 129, 64, 1, 1),
+    (2, 150, 114, 64, 7, 2), (150, 13, 9, 64, 7, 1), (1, 131, 130, 64, 3, 1),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_depthwise_convolutions_of_large_images(dtype, device, some):
+    """Their threads compute tiles of pixels."""
+    for n, h, w, channels, size, stride in some(LARGE, 3 if dtype == "float16" else 2):
+        rng = np.random.default_rng(channels + size)
+        x = rng.integers(-2, 3, (n, h, w, channels)).astype(dtype)
+        filters = rng.integers(-2, 3, (channels, size, size, 1)).astype(dtype)
+        options = {"groups": channels, "stride": stride, "padding": size // 2, "layout": "NHWC"}
+        large = gpureduce.conv2d(x, filters, **options, device=device)
+        wanted = cases.convolve(x.astype("int32"), filters.astype("int32"), **options)
+        assert np.array_equal(large, wanted), (n, h, w, channels, size, stride)
+        part = gpureduce.conv2d(x[-1:, :12], filters, **options, device=device)
+        rows = (12 - size) // stride
+        assert np.array_equal(part[:, :rows], large[-1:, :rows])
+        turned = gpureduce.conv2d(
+            x[:1, :12, ::-1], filters[:, :, ::-1], **{**options, "stride": 1}, device=device
+        )
+        straight = gpureduce.conv2d(x[:1, :12], filters, **{**options, "stride": 1}, device=device)
+        assert np.array_equal(turned[:, :, ::-1], straight)
+
+
+BATCHES = (  # few and many images: deep and not, with other tiles and parts of k
+    cases.Case(12, 9, 11, 20, 40, 3, 3), cases.Case(12, 7, 7, 256, 30, 1, 1),
+    cases.Case(9, 5, 5, 100, 10, 3, 3, 2, 1), cases.Case(12, 8, 8, 64, 48, 3, 3, 1, 1, 1, 4),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", ["c0", "c1", "c2", "c2_ring", "c3"])
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_an_image_has_the_same_bits_among_any_number(variant, layout, device):
+    """Each of these variants keeps its bits in float32; `auto` chooses among them by the number of images."""
+    rng = np.random.default_rng(20)
+    for case in BATCHES:
+        x, w = (rng.standard_normal(shape).astype("float32") for shape in case.shapes(layout))
+        options = {**case.options, "layout": layout, "variant": variant, "device": device}
+        among = gpureduce.conv2d(x, w, **options)
+        for count in (1, 2, 5):
+            alone = gpureduce.conv2d(x[-count:], w, **options)
+            assert np.array_equal(alone.view("uint32"), among[-count:].view("uint32")), (case, count)
+
+
+@pytest.mark.parametrize("kernel, stride", [(1, 1), (3, 1), (3, 2), (3, 3), (4, 1), (5, 2), (7, 1)])
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_a_depthwise_image_has_the_same_bits_among_any_number(kernel, stride, layout, device):
+    rng = np.random.default_rng(kernel)
+    case = cases.Case(48 * stride * stride, 52, 55, 12, 12, kernel, kernel, stride, kernel // 2, 1, 12)
+    x, w = (rng.standard_normal(shape).astype("float32") for shape in case.shapes(layout))
+    options = {**case.options, "layout": layout, "device": device}
+    among = gpureduce.conv2d(x, w, **options)
+    alone = gpureduce.conv2d(x[:1], w, **options)
+    assert np.array_equal(alone.view("uint32"), among[:1].view("uint32"))
+
+
+FEW_RESULTS = (  # steps along k, groups; tiles of 16 x 16, and in the last line of 128 x 8 and 32 x 32
+    cases.Case(2, 6, 11, 9, 31, 3, 3, 2, 1), cases.Case(1, 9, 10, 33, 5, 5, 3, 1, 2, 2),
+    cases.Case(3, 7, 5, 18, 64, 3, 3, 1, 1), cases.Case(2, 8, 9, 24, 40, 1, 1, 1, 0, 1, 2),
+    cases.Case(5, 9, 8, 6, 27, 3, 3, (2, 1), (1, 0), 1, 3), cases.Case(1, 12, 13, 70, 3, 3, 3),
+    cases.Case(1, 131, 130, 3, 6, 3, 3, 1, 1), cases.Case(1, 60, 61, 5, 55, 3, 3),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_few_results(dtype, device):
+    found = failures("auto", dtype, FEW_RESULTS, device)
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize(

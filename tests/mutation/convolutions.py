@@ -10,6 +10,8 @@ WINOGRAD = KERNELS + "c2_winograd.cu"
 FEW = KERNELS + "c5_few.cu"
 NARROW = KERNELS + "auto/conv_narrow.cu"
 DEPTHWISE = KERNELS + "auto/conv_depthwise.cu"
+DEPTHWISE_NHWC = KERNELS + "auto/conv_depthwise_nhwc.cu"
+SMALL = KERNELS + "auto/conv_small.cu"
 BIAS = KERNELS + "auto/conv_bias.cu"
 TWELVE = "cuda_kernels/include/conv/conv3x3_c12_k24.cuh"
 INCLUDE = "cuda_kernels/include/conv/conv.cuh"
@@ -44,6 +46,8 @@ def taps(test):
 
 
 ALONE = ("tests/conv/test_conv.py", "-k", "kernels_of_their_own")
+LARGE = ("tests/conv/test_conv.py", "-k", "depthwise_convolutions_of_large_images")
+FEW_RESULTS = ("tests/conv/test_conv.py", "-k", "few_results")
 MUTANTS = (
     Mutant(
         "the bias of the last filter is added to all later results of a vector",
@@ -246,20 +250,52 @@ MUTANTS = (
         ALONE,
     ),
     Mutant(
+        "a depthwise tile multiplies the second row by the taps of the first",
+        DEPTHWISE_NHWC,
+        "tile_of_pixels",
+        "i - r * STRIDE",
+        "i - r",
+        LARGE,
+    ),
+    Mutant(
+        "a column of a depthwise tile reads the element of its neighbour",
+        DEPTHWISE_NHWC,
+        "tile_of_pixels",
+        "seen[c * STRIDE + j][v]",
+        "seen[c + j][v]",
+        LARGE,
+    ),
+    Mutant(
+        "a depthwise tile makes results beyond the row",
+        DEPTHWISE_NHWC,
+        "tile_of_pixels",
+        "along + c < unsigned(conv.width.out)",
+        "along + c <= unsigned(conv.width.out)",
+        LARGE,
+    ),
+    Mutant(
+        "four channels of a depthwise filter begin anywhere",
+        "csrc/conv/depthwise.c",
+        "takes_4_channels",
+        "self->groups % VEC == 0 &&",
+        "",
+        LARGE,
+    ),
+    Mutant(
+        "tiles of depthwise filters of a channel all take its first",
+        DEPTHWISE_NHWC,
+        "image_of",
+        "VEC > 1 ? filter : filter / unsigned(conv.filters)",
+        "VEC > 1 ? filter : filter",
+        DEFAULT,
+    ),
+    Mutant(
         "the rows of taps of transposed depthwise filters are one tap apart",
-        "csrc/conv/auto.c",
+        "csrc/conv/depthwise.c",
         "transpose_filters",
         "(int64_t)(self->width.kernel * filters)",
         "(int64_t)filters",
         ("tests/conv/test_conv.py", "-k", "transposed"),
-    ),
-    Mutant(
-        "four channels of a depthwise filter begin anywhere",
-        "csrc/conv/auto.c",
-        "takes_4_channels",
-        "self->groups % 4 == 0 &&",
-        "",
-        DEFAULT,
     ),
     Mutant(
         "a depthwise thread makes results beyond the row",
@@ -276,6 +312,22 @@ MUTANTS = (
         "LENGTH > 1 ? filter : filter / unsigned(p.filters)",
         "LENGTH > 1 ? filter : filter",
         DEFAULT,
+    ),
+    Mutant(
+        "a part of a small tile multiplies by what is behind the last tap",
+        SMALL,
+        "small",
+        "min((part + 1) * PART_K, k - begin)",
+        "(part + 1) * PART_K",
+        FEW_RESULTS,
+    ),
+    Mutant(
+        "the sums of the last part of a small tile are lost",
+        SMALL,
+        "small",
+        "other < PARTS - 1",
+        "other < PARTS - 2",
+        FEW_RESULTS,
     ),
     Mutant(
         "a depthwise thread's taps move with the stride of a row once",

@@ -5,8 +5,9 @@
 // threads see is found in L1. Where there are 3 x 3 taps and strides of 1 or 2 (the second half), a thread
 // keeps the taps in registers, and loads what its results see once.
 #include "common/entry.cuh"
+#include "common/pdl.cuh"
 #include "common/vec.cuh"
-#include "conv/conv.cuh"
+#include "conv/predicated.cuh"
 
 using namespace gr::conv;
 
@@ -15,37 +16,6 @@ enum { THREADS = GR_CONV_DEPTHWISE_THREADS, EACH = GR_CONV_DEPTHWISE_OUTPUTS };
 // As conv_tap, of sizes for which 32 bits are enough; the planner ensures it.
 __device__ unsigned tap_of(const gr_conv_axis &axis, unsigned result, unsigned tap) {
     return result * unsigned(axis.stride) + tap * unsigned(axis.dilation) - unsigned(axis.padding);
-}
-
-// Neighbours, or zeros, and their way back, by instructions of 8 or 16 bytes: the compiler makes of it
-// branches and, where one of several has a condition of its own, an instruction for each.
-template <class Pack> __device__ Pack load_if(bool there, const Pack *from) {
-    enum { WORDS = sizeof(Pack) / 4, EACH = WORDS < 4 ? 2 : 4 };
-    static_assert(sizeof(Pack) % (4 * EACH) == 0, "whole instructions");
-    Pack it;
-    uint32_t *v = reinterpret_cast<uint32_t *>(&it);
-#pragma unroll
-    for (int i = 0; i < WORDS; i += EACH)
-        if (EACH == 2)
-            asm("{ .reg .pred p;\n\tsetp.ne.u32 p, %2, 0;\n\tmov.b32 %0, 0;\n\tmov.b32 %1, 0;\n\t"
-                "@p ld.global.v2.b32 {%0, %1}, [%3]; }"
-                : "=&r"(v[i]), "=&r"(v[i + 1])
-                : "r"(unsigned(there)), "l"(from));
-        else
-            asm("{ .reg .pred p;\n\tsetp.ne.u32 p, %4, 0;\n\tmov.b32 %0, 0;\n\tmov.b32 %1, 0;\n\t"
-                "mov.b32 %2, 0;\n\tmov.b32 %3, 0;\n\t@p ld.global.v4.b32 {%0, %1, %2, %3}, [%5]; }"
-                : "=&r"(v[i]), "=&r"(v[i + 1]), "=&r"(v[i + EACH - 2]), "=&r"(v[i + EACH - 1])
-                : "r"(unsigned(there)), "l"(reinterpret_cast<const uint32_t *>(from) + i));
-    return it;
-}
-template <class Pack> __device__ void store(Pack *to, const Pack &it) {
-    enum { PIECE = sizeof(Pack) < 16 ? sizeof(Pack) : 16 };
-    struct alignas(PIECE) Piece {
-        uint32_t words[PIECE / 4];
-    };
-#pragma unroll
-    for (int i = 0; i < int(sizeof(Pack) / PIECE); ++i)
-        store_at_once(reinterpret_cast<Piece *>(to) + i, reinterpret_cast<const Piece *>(&it)[i]);
 }
 
 // ---- which results are a thread's
@@ -78,6 +48,8 @@ inline __device__ FirstOutput place_in_nchw(const gr_conv_params &p, unsigned ro
 template <class T, int LENGTH> __device__ void along_a_row(const gr_conv_params &p) {
     typedef typename Accumulator<T>::type W;
     typedef Vec<T, LENGTH> Pack;
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
     const auto [image, y, first, filter, there] = place_in_nhwc<LENGTH>(p, 1, EACH);
     if (!there)
         return;
@@ -125,6 +97,8 @@ template <class T, int LENGTH> __device__ void along_a_row(const gr_conv_params 
 // The results of EACH rows of a column.
 template <class T> __device__ void down_a_column(const gr_conv_params &p) {
     typedef typename Accumulator<T>::type W;
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
     const auto [image, first, x, filter, there] = place_in_nchw(p, EACH);
     if (!there)
         return;
@@ -164,6 +138,8 @@ template <class T, int TAPS, int STRIDE> __device__ void tall_down_a_column(cons
     enum { ROWS = STRIDE == 1 ? GR_CONV_DEPTHWISE_TALL_ROWS : GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2 };
     enum { SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS };
     typedef typename Accumulator<T>::type W;
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
     const auto [image, down, along, filter, there] = place_in_nchw(p, ROWS);
     if (!there)
         return;
@@ -210,6 +186,8 @@ template <class T, int STRIDE> __device__ void three_of_pixels(const gr_conv_par
     enum { LENGTH = 4, SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS, SEEN = (COLUMNS - 1) * STRIDE + TAPS };
     typedef typename Accumulator<T>::type W;
     typedef Vec<T, LENGTH> Pack;
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
     const auto [image, down, along, filter, there] = place_in_nhwc<LENGTH>(p, ROWS, COLUMNS);
     if (!there)
         return;
@@ -273,6 +251,8 @@ template <class T, int STRIDE> __device__ void three_down_a_column(const gr_conv
     enum { ROWS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_NCHW_ROWS : GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2 };
     enum { SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS };
     typedef typename Accumulator<T>::type W;
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
     const auto [image, down, along, filter, there] = place_in_nchw(p, ROWS);
     if (!there)
         return;

@@ -3,6 +3,7 @@
 // channels, and add their sums up; in NCHW a thread has four neighbouring pixels, and goes through the
 // channels.
 #include "common/entry.cuh"
+#include "common/pdl.cuh"
 #include "common/shared_array.cuh"
 #include "common/vec.cuh"
 #include "conv/conv.cuh"
@@ -16,6 +17,8 @@ enum { PIXELS_PER_THREAD = GR_CONV_POINTWISE_PIXELS }; // of a thread
 template <class T, int FILTERS, bool BY_FILTER>
 __device__ const float *bring_filters(const gr_conv_params &p) {
     float *weights = shared_array<float>();
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
     const unsigned channels = unsigned(p.channels);
     for (unsigned c = threadIdx.x; c < channels; c += THREADS)
 #pragma unroll
