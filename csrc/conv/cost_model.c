@@ -20,6 +20,8 @@ static const double NAIVE_ELEMENT_US = 0.039, IMPLICIT_GEMM_ELEMENT_US = 0.2;
 /* Microseconds of the filters' way to shared memory and of the first products of c5 to c7, which no other
    work hides in small convolutions (H100: 1,980 results of 5 elements 8.9 us). */
 static const double TENSOR_CORES_START_US = 4;
+/* How many times as long the product takes on tensor cores if rows are no multiples of 16 bytes. */
+static const double UNALIGNED = 10;
 /* Bytes per microsecond of the transpose; results per microsecond of scattered stores in NCHW. */
 static const double TRANSPOSED_BYTES = 2.6e6, SCATTERED = 0.25e6, SCATTERED_HALVES = 0.33e6;
 
@@ -50,6 +52,31 @@ static bool favours_tma(const gr_conv *self) {
            gr_conv_implicit_gemm_tma_supports(self);
 }
 
+static bool is_on_tensor_cores(const gr_conv *self) {
+    return self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16 ||
+           (self->dtype == GR_DTYPE_f32 && self->precision == GR_PRECISION_TF32);
+}
+
+/* Returns the fewest microseconds of a product on tensor cores, whose blocks take all of k, one step after
+   the other (H200: k of 4,608, 512 filters and 49 pixels 48 us in TF32, 26 us in float16). With fewer filters
+   than `DIVIDES_K`, blocks share k. */
+static double time_of_k(const gr_conv *self) {
+    enum { DIVIDES_K = 64 };
+    static const double TF32_US = 0.009, HALVES_US = 0.0035;
+    return !is_on_tensor_cores(self) || self->filters < DIVIDES_K ? 0
+           : self->dtype == GR_DTYPE_f32 ? (double)gr_conv_filter_length(self) * TF32_US
+                                         : (double)gr_conv_filter_length(self) * HALVES_US;
+}
+
+/* Returns whether rows of the operand that x itself is are no multiples of 16 bytes: tensor cores then need
+   copies, or take a tenth of their speed (H200: 2,048 x 49 x 512, 8 images, 31 us in float16). */
+static bool is_unaligned_gemm(const gr_conv *self) {
+    const uint64_t row =
+        self->layout == GR_CONV_NHWC ? self->channels * self->groups : self->height.size * self->width.size;
+    return gr_conv_is_gemm(self) && is_on_tensor_cores(self) &&
+           row * gr_dtypes[self->dtype].item_bytes % 16 != 0;
+}
+
 /* Returns microseconds of the product after im2col. In IEEE float32 a long k hides the memory traffic and is
    slightly faster. With a short k tensor cores wait for the prologue and epilogue of tiles, as if k were
    `min_taps`. */
@@ -60,7 +87,8 @@ static double time_of_product(const gr_conv *self, double arithmetic, double byt
     const double taps = (double)gr_conv_filter_length(self), min_taps = halves ? MIN_TAPS_HALVES : MIN_TAPS;
     if (self->precision == GR_PRECISION_IEEE && self->dtype == GR_DTYPE_f32)
         return taps >= LONG ? fmax(arithmetic / LONGER, bytes_time) : arithmetic + bytes_time;
-    return (self->dtype == GR_DTYPE_f64 || taps >= min_taps ? arithmetic : arithmetic * min_taps / taps) +
+    return fmax(self->dtype == GR_DTYPE_f64 || taps >= min_taps ? arithmetic : arithmetic * min_taps / taps,
+                time_of_k(self)) +
            bytes_time;
 }
 
@@ -75,8 +103,11 @@ static double time_of_im2col(const gr_conv *self) {
         product_rate(self) > TENSOR_CORES && self->filters < 64; /* tiles have 128 columns */
     const double filters = half_empty ? 128 : round_up(self->filters, 64);
     const double arithmetic = matrix * filters / product_rate(self), bytes_time = all_bytes / BYTES;
+    if (is_unaligned_gemm(self))
+        return 2 * LAUNCH_US + fmax(arithmetic * UNALIGNED, time_of_k(self)) + bytes_time;
     if (gr_conv_is_gemm(self))
-        return LAUNCH_US + (arithmetic + bytes_time) * (favours_tma(self) ? 2 : 1);
+        return LAUNCH_US +
+               fmax((arithmetic + bytes_time) * (favours_tma(self) ? 2 : 1), time_of_k(self) + bytes_time);
     return 2 * LAUNCH_US + time_of_product(self, arithmetic, bytes_time) +
            (wide ? matrix * (double)bytes / IM2COL_BYTES : matrix / IM2COL_ELEMENTS);
 }
@@ -151,8 +182,9 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
     case GR_CONV_SMALL_C:
         return gr_conv_is_gemm(self) ? HUGE_VAL : LAUNCH_US + gr_conv_small_c_time(self, time_of_bytes(self));
     case GR_CONV_TENSOR_CORES:
-        return gr_conv_is_gemm(self) ? HUGE_VAL
-                                     : moved + TENSOR_CORES_START_US + time_of_tensor_cores(self, variant);
+        return gr_conv_is_gemm(self) && !is_unaligned_gemm(self)
+                   ? HUGE_VAL
+                   : moved + TENSOR_CORES_START_US + time_of_tensor_cores(self, variant);
     case GR_CONV_WINOGRAD: /* its error is not bounded by the terms of a result */
         return HUGE_VAL;
     default:
