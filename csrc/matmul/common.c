@@ -33,6 +33,14 @@ gr_matmul_params gr_matmul_make_params(const gr_matmul *self, uint32_t columns, 
     return params;
 }
 
+bool gr_matmul_reads_b_by_vectors(const gr_matmul *self) {
+    enum { EACH = 4, COLUMNS = 64 }; /* float32 per 16 bytes; columns of the tiles */
+    const bool by_rows = self->b.column == 1 && self->b.row % EACH == 0,
+               by_columns = self->b.row == 1 && self->b.column % EACH == 0 && self->k % EACH == 0;
+    return self->n >= COLUMNS && self->n % EACH == 0 && self->k >= GR_MATMUL_TILE_K && self->b.aligned &&
+           (by_rows || by_columns);
+}
+
 uint32_t gr_matmul_invariant_parts(const gr_matmul *self) {
     enum { MAX_PARTS = 256, MIN_PART_K = 128 };
     /* Tiles of float64 have warps enough at one part less, and add parts to C at a higher price. */

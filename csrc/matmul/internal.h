@@ -27,6 +27,9 @@ uint32_t gr_matmul_invariant_parts(const gr_matmul *self);
 /* Returns the number of these parts for the kernels of float64 and complex128 on tensor cores. */
 uint32_t gr_matmul_double_parts(const gr_matmul *self);
 
+/* Returns whether m10 can read B by vectors of 16 bytes: by rows or by columns. */
+bool gr_matmul_reads_b_by_vectors(const gr_matmul *self);
+
 /* Split-K. gr_matmul_slices_buffer returns the buffer of `slices` partial products: job->c itself for a
    single slice. gr_matmul_add_slices appends the kernel that adds them up to job->c, and nothing for a single
    slice. */
@@ -78,6 +81,28 @@ bool gr_matmul_prefers_ieee(const gr_matmul *self);
 /* Returns whether no rung is named and k is so short that the kernel of dtypes without a rung takes the least
    time. */
 bool gr_matmul_is_shortest(const gr_matmul *self);
+
+/* ---- short.c: a short k ---- */
+
+/* The kernels of matmul_short: a thread has one result, or four rows and four columns, or four columns of
+   many rows; or a warp has 16 rows and 8 columns, by mma.sync. */
+typedef enum gr_matmul_short_kernel {
+    GR_MATMUL_SHORT_ONE,
+    GR_MATMUL_SHORT_TILE,
+    GR_MATMUL_SHORT_ROWS,
+    GR_MATMUL_SHORT_FRAGMENTS
+} gr_matmul_short_kernel;
+
+/* Returns whether no rung is named and a kernel of matmul_short, *kernel, takes the least time. */
+bool gr_matmul_prefers_short(const gr_matmul *self, const gr_device_info *info,
+                             gr_matmul_short_kernel *kernel);
+/* Returns whether no rung is named and matmul_columns takes the least time. */
+bool gr_matmul_prefers_columns(const gr_matmul *self, const gr_device_info *info);
+/* Appends the product by a kernel of matmul_short. */
+void gr_matmul_short(const gr_matmul *self, gr_matmul_short_kernel kernel, gr_matmul_job job);
+
+/* Appends the product by the kernel of up to eight columns. */
+void gr_matmul_columns(const gr_matmul *self, gr_matmul_job job);
 
 /* ---- gemv.c: matrix-vector product ---- */
 

@@ -212,7 +212,12 @@ void gr_matmul_append(const gr_matmul *given, gr_matmul_job job) {
                                                   : self.dtype;
     if (gr_matmul_prefers_ieee(&self))
         self.precision = GR_PRECISION_IEEE;
-    if (gr_matmul_prefers_gemv(&self))
+    gr_matmul_short_kernel kernel;
+    if (gr_matmul_prefers_short(&self, job.info, &kernel))
+        gr_matmul_short(&self, kernel, job);
+    else if (gr_matmul_prefers_columns(&self, job.info))
+        gr_matmul_columns(&self, job);
+    else if (gr_matmul_prefers_gemv(&self))
         gr_matmul_gemv(&self, job);
     else if (gr_matmul_prefers_small(&self, job.info))
         gr_matmul_small(&self, job);

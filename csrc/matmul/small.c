@@ -1,8 +1,8 @@
 /* Small products: chooses the kernels of products with few columns, few rows or a short k, and plans
    matmul_small, which reads operands of any strides without copies and splits k between blocks. The order of
-   the sums depends on n, k and the dtype alone. matmul_small adds up float64 in the order of t5, float32 in
-   the order of m10 and halves without split-K in the order of t3, so that the choice between these kernels
-   may also depend on the number of rows and on the strides. */
+   the sums depends on n, k and the dtype alone. matmul_small adds up float64 in the order of t5 and halves
+   without split-K in the order of t3, so that the choice between these kernels may also depend on the number
+   of rows and on the strides. */
 #include <stddef.h>
 #include <string.h>
 
@@ -18,6 +18,8 @@ enum {
     MANY_PARTS = 8,         /* parts from which on each has LONG_PART_BYTES */
     MAX_PARTS = 64,         /* of k */
     SHORTEST_K = 16,        /* k of halves up to which the kernel of dtypes without a rung takes less time */
+    FEW_COLUMNS = 8,        /* columns of TF32 up to which matmul_columns takes less time, in float32 */
+    ORDERED_K = 64,         /* k of halves up to which their sums have the order of t3 */
     SHORTEST_SINGLE_K = 32, /* k of TF32 up to which the kernels of float32 take less time */
     SHORT_K = 128,          /* k of TF32 up to which up to NARROW columns take matmul_small, and more columns
                                the kernels of float32, if B has up to SMALL_WEIGHTS elements */
@@ -51,6 +53,8 @@ static bool is_odd(const gr_matmul *self, uint64_t elements) {
 /* Returns whether halves have few columns or a short k, whose sums matmul_small may split into parts. */
 static bool is_split_half(const gr_matmul *self) {
     const uint64_t n = self->n, k = self->k;
+    if (k <= ORDERED_K)
+        return false;
     if (n <= SMALL_COLUMNS && n * k <= SMALL_WEIGHTS)
         return true;
     return is_odd(self, n) || is_odd(self, k) ? n <= WIDE || n * k <= ODD_WEIGHTS : n <= WIDE && k >= LONG_K;
@@ -107,22 +111,7 @@ static bool is_small_double(const gr_matmul *self) {
     const copies of = find_copies(self);
     const uint64_t copied = (of.a ? m * k : 0) + (of.b ? k * n : 0);
     const bool is_light = m <= FEW_DOUBLES || n <= FEW_DOUBLES || m * n * k <= LIGHT_DOUBLE_FMAS;
-    return copied > 0 && ((waves == 1 && is_light) || 2 * copied > m * k + k * n + m * n);
-}
-
-/* Returns whether float32 has few rows and m10 reads B by elements. False for a long k, which m10 splits
-   between more blocks, and for more columns than one wave of blocks (H200: 31 x 2 x 16383 takes 24.5 us
-   and 17.7 by m10, 1 x 48407 x 29 13.4 and 6.7). */
-static bool is_small_single(const gr_matmul *self) {
-    enum { EACH = VECTOR_BYTES / sizeof(float), FEW = 4 * GR_MATMUL_FEW_ROWS };
-    const uint64_t m = self->m, n = self->n, k = self->k;
-    const bool by_rows = self->b.column == 1 && self->b.row % EACH == 0,
-               by_columns = self->b.row == 1 && self->b.column % EACH == 0 && k % EACH == 0;
-    const bool by_vectors =
-        n >= WIDE && n % EACH == 0 && k >= GR_MATMUL_TILE_K && self->b.aligned && (by_rows || by_columns);
-    const bool is_short = k >= SHORTEST_K && k <= WIDE && count_waves(self, NARROW, 1) == 1;
-    return !by_vectors && ((m < FEW && ((n <= NARROW && k < LONG_K) || is_short)) ||
-                           (m <= WIDE && n <= NARROW && k <= WIDE));
+    return copied > 0 && is_light && (waves == 1 || 2 * copied > m * k + k * n + m * n);
 }
 
 bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) {
@@ -133,9 +122,7 @@ bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) 
     case GR_DTYPE_bf16:
         return self->k > SHORTEST_K && is_small_half(self);
     case GR_DTYPE_f32:
-        return self->precision == GR_PRECISION_TF32
-                   ? is_small_tf32(self)
-                   : self->precision == GR_PRECISION_IEEE && is_small_single(self);
+        return self->precision == GR_PRECISION_TF32 && is_small_tf32(self);
     case GR_DTYPE_f64:
         return is_small_double(self);
     default:
@@ -147,17 +134,14 @@ bool gr_matmul_prefers_ieee(const gr_matmul *self) {
     const uint64_t n = self->n, k = self->k;
     if (self->dtype != GR_DTYPE_f32 || self->precision != GR_PRECISION_TF32 || self->variant != NULL)
         return false;
-    return k <= SHORTEST_SINGLE_K || (n > NARROW && k <= SHORT_K && n * k <= SMALL_WEIGHTS) ||
-           (n <= WIDE && k >= LONG_K) || (n <= NARROW && k >= SPLIT_K && is_odd(self, k));
+    return k <= SHORTEST_SINGLE_K || n <= FEW_COLUMNS ||
+           (n > NARROW && k <= SHORT_K && n * k <= SMALL_WEIGHTS) || (n <= WIDE && k >= LONG_K) ||
+           (n <= NARROW && k >= SPLIT_K && is_odd(self, k));
 }
 
 bool gr_matmul_is_shortest(const gr_matmul *self) {
     return (self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16) && self->variant == NULL &&
            self->k <= SHORTEST_K;
-}
-
-static bool is_single(const gr_matmul *self) {
-    return self->dtype == GR_DTYPE_f32 && self->precision == GR_PRECISION_IEEE;
 }
 
 static bool is_ordered_half(const gr_matmul *self) {
@@ -168,8 +152,6 @@ static bool is_ordered_half(const gr_matmul *self) {
 static uint64_t count_parts(const gr_matmul *self) {
     if (self->dtype == GR_DTYPE_f64)
         return gr_matmul_double_parts(self);
-    if (is_single(self))
-        return gr_matmul_invariant_parts(self);
     if (is_ordered_half(self))
         return 1;
     const uint64_t bytes = self->k * gr_dtypes[self->dtype].item_bytes;

@@ -18,7 +18,8 @@ KINDS = [
 ]
 SHAPES = [
     (33, 7, 5), (1, 32, 700), (70, 33, 129), (5, 64, 1300), (40, 130, 2), (31, 13, 61), (9, 49, 2000),
-    (100, 5, 40), (64, 2, 1), (2, 70, 16),
+    (100, 5, 40), (64, 2, 1), (2, 70, 16), (37, 3, 1399), (3, 8, 600), (20, 2, 129), (70, 1, 50),
+    (40, 20, 61), (530, 260, 3), (1100, 120, 7), (300, 450, 14),
 ]  # fmt: skip
 
 
@@ -78,38 +79,104 @@ def launched(shape, dtype, b_by_columns=False, precision=None):
 
 
 @pytest.mark.parametrize(
-    "shape", [(40, 20, 702), (9, 49, 5001), (50, 127, 135), (3, 64, 2050), (5, 100, 163)]
+    "shape", [(40, 20, 703), (9, 49, 5001), (50, 127, 135), (13, 64, 2051), (5, 100, 163)]
 )
 @pytest.mark.parametrize("b_by_columns", [False, True])
 @pytest.mark.parametrize(("dtype", "precision"), [(np.float16, None), (np.float32, "tf32")])
 def test_one_launch_without_races(shape, b_by_columns, dtype, precision):
     (kernel,) = launched(shape, dtype, b_by_columns, precision)
-    assert kernel.name == f"matmul_small_{32 if shape[1] <= 32 else 64}_{precision or 'f16'}"
+    assert kernel.name.startswith(f"matmul_small_{32 if shape[1] <= 32 else 64}_")
+    assert kernel.name.endswith(precision or "f16")
     assert kernel.races == ()
 
 
-@pytest.mark.parametrize("shape", [(9, 2, 1), (20, 7, 300), (3, 70, 60)])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_plain_products_have_one_launch_without_races(shape, dtype):
-    (kernel,) = launched(shape, dtype, True)
-    assert kernel.name.startswith("matmul_small_")
+@pytest.mark.parametrize("shape", [(20, 17, 300), (3, 70, 61)])
+def test_doubles_have_one_launch_without_races(shape):
+    (kernel,) = launched(shape, np.float64, True)
+    assert kernel.name == "matmul_small_32_f64"
     assert kernel.races == ()
 
 
-@pytest.mark.parametrize(("dtype", "n", "ladder"), [(np.float64, 68, "t5_"), (np.float32, 28, "m10_")])
-def test_the_bits_are_those_of_the_ladder(dtype, n, ladder, device):
+@pytest.mark.parametrize(
+    ("shape", "dtype", "name"),
+    [
+        ((5, 7, 3), np.float16, "matmul_short_1x1_f16"),
+        ((530, 260, 3), np.float16, "matmul_short_rows4_f16"),
+        ((1100, 120, 7), np.float64, "matmul_short_rows8_f64"),
+        ((300, 450, 14), np.float32, "matmul_short_4x4_f32"),
+        ((20, 300, 60), np.float32, "matmul_short_1x1_f32"),
+        ((20, 30, 50), np.float16, "matmul_short_fragments_f16"),
+        ((20, 2, 700), np.float16, "matmul_columns_2_f16"),
+        ((20, 3, 700), np.float32, "matmul_columns_4_f32"),
+        ((20, 7, 300), np.float64, "matmul_columns_8_f64"),
+        ((20, 1, 50), np.float64, "matmul_columns_2_f64"),
+    ],
+)
+def test_short_and_narrow_products_have_one_launch_without_races(shape, dtype, name):
+    (kernel,) = launched(shape, dtype)
+    assert kernel.name == name
+    assert kernel.races == ()
+
+
+@pytest.mark.parametrize(("dtype", "precision"), KINDS)
+@pytest.mark.parametrize(
+    ("n", "k"),
+    [
+        (3, 2),
+        (70, 9),
+        (200, 5),
+        (260, 16),
+        (40, 30),
+        (7, 40),
+        (30, 60),
+        (2, 150),
+        (5, 1500),
+        (1, 40),
+        (1, 12),
+    ],
+)
+def test_the_bits_do_not_depend_on_the_number_of_rows(n, k, dtype, precision, device):
+    """Rows of one, few and many rows: of short products other kernels compute them."""
+    rng = np.random.default_rng(5)
+    rows = 530 if n * k < 5000 else 140
+    a, b = (rng.standard_normal(shape).astype(dtype_from_name(dtype)) for shape in ((rows, k), (k, n)))
+    many = gpureduce.matmul(a, b, precision=precision, device=device)
+    for first, count in ((0, 1), (3, 2), (rows - 21, 21)):
+        few = gpureduce.matmul(a[first : first + count], b, precision=precision, device=device)
+        assert few.tobytes() == many[first : first + count].tobytes(), (first, count)
+
+
+@pytest.mark.parametrize(("dtype", "precision"), KINDS)
+@pytest.mark.parametrize("k", [4, 7, 8, 13, 16])
+def test_negative_zeros_do_not_depend_on_the_number_of_rows(k, dtype, precision, device):
+    """Products that underflow are -0; zeros beyond the end of k make a sum of them 0."""
+    tiny = 1e-200 if dtype == "float64" else 1e-6 if dtype == "float16" else 1e-30
+    a, b = (np.full(shape, tiny).astype(dtype_from_name(dtype)) for shape in ((530, k), (k, 260)))
+    many = gpureduce.matmul(-a, b, precision=precision, device=device)
+    few = gpureduce.matmul(-a[:2], b, precision=precision, device=device)
+    assert few.tobytes() == many[:2].tobytes()
+
+
+def test_rows_of_few_columns_are_copied_if_they_are_not_contiguous(device):
+    rng = np.random.default_rng(6)
+    a, b = rng.standard_normal((300, 400)), rng.standard_normal((400, 5))
+    by_columns = gpureduce.matmul(np.asfortranarray(a), b, device=device)
+    assert np.array_equal(by_columns, gpureduce.matmul(a, b, device=device))
+
+
+def test_the_bits_of_doubles_are_those_of_the_ladder(device):
     """The rungs take many rows, in the same order of k."""
     rng = np.random.default_rng(3)
-    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((80, 614), (614, n)))
-    assert all(x.name.startswith(ladder) for x in launched((80, n, 614), dtype))
-    (small,) = launched((7, n, 614), dtype, True)
+    a, b = (rng.standard_normal(shape) for shape in ((80, 614), (614, 68)))
+    assert all(x.name.startswith("t5_") for x in launched((80, 68, 614), np.float64))
+    (small,) = launched((7, 68, 614), np.float64, True)
     assert small.name.startswith("matmul_small_")
     by_columns = gpureduce.matmul(a[:7], np.asfortranarray(b), device=device)
     assert np.array_equal(by_columns, gpureduce.matmul(a, b, device=device)[:7])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("shape", [(20, 100, 331), (3, 1000, 35)])
+@pytest.mark.parametrize("shape", [(20, 100, 331), (40, 1000, 35), (3, 1000, 35)])
 def test_halves_have_the_bits_of_t3(dtype, shape, device):
     """Products of many columns: with many rows they are copied for the rung, with few rows they are not."""
     rng = np.random.default_rng(4)
@@ -118,7 +185,8 @@ def test_halves_have_the_bits_of_t3(dtype, shape, device):
     a = rng.standard_normal((m, k)).astype(dtype_from_name(dtype))
     b = (rng.standard_normal((k, n)) * exponents).astype(a.dtype)
     if device == "sim" and dtype == "float16":
-        assert launched(shape, np.float16)[0].name == "matmul_small_64_ordered_f16"
+        name = "matmul_short_fragments_f16" if m == 3 else "matmul_small_64_ordered_f16"
+        assert launched(shape, np.float16)[0].name == name
     got = gpureduce.matmul(a, b, device=device)
     assert np.array_equal(
         got.view(np.uint16), gpureduce.matmul(a, b, variant="t3", device=device).view(np.uint16)

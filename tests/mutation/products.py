@@ -29,6 +29,8 @@ OTHER = KERNELS + "auto/matmul_other.cu"
 VECTOR = KERNELS + "auto/matmul_vector.cu"
 PACK = KERNELS + "auto/matmul_pack.cu"
 SMALL = KERNELS + "small/matmul_small.cu"
+SHORT = KERNELS + "small/matmul_short.cu"
+COLUMNS = KERNELS + "small/matmul_columns.cu"
 PANEL = INCLUDE + "matmul/panel.cuh"
 FRAGMENTS = INCLUDE + "matmul/panel_fragments.cuh"
 
@@ -58,19 +60,35 @@ VECTORS = ("tests/matmul/test_matmul.py", "-k", "test_a_matrix_and_a_vector")
 SMALL_PRODUCTS = ("tests/matmul/test_small_products.py",)
 MUTANTS = (
     Mutant(
+        "elements of a short product beyond the end of k are multiplied",
+        SHORT,
+        "multiply_short",
+        "const bool inside = unsigned(i) < count;",
+        "const bool inside = true;",
+        SMALL_PRODUCTS,
+    ),
+    Mutant(
+        "elements of a row beyond the end of k are multiplied with those of few columns",
+        COLUMNS,
+        "bring_columns",
+        "i < deep ? found[s] : T(0.f)",
+        "found[s]",
+        SMALL_PRODUCTS,
+    ),
+    Mutant(
+        "parts of a product with few columns depend on the number of rows",
+        "csrc/matmul/short.c",
+        "gr_matmul_columns",
+        "count_parts(self.k)",
+        "(self.m < 9 ? 1 : count_parts(self.k))",
+        SMALL_PRODUCTS,
+    ),
+    Mutant(
         "the longer parts of a small product end where the shorter ones do",
         SMALL,
         "Part",
         "number < more ? 1 : 0",
         "0",
-        SMALL_PRODUCTS,
-    ),
-    Mutant(
-        "the short unit of a small product of float32 is the last one",
-        FRAGMENTS,
-        "PlainSums",
-        "SHORT_FIRST = true",
-        "SHORT_FIRST = false",
         SMALL_PRODUCTS,
     ),
     Mutant(

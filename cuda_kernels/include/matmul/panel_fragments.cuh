@@ -1,5 +1,4 @@
-// Fragments of panels in shared memory, whose lines are along k or not, and their products: by mma.sync, and
-// of plain float32.
+// Fragments of panels in shared memory, whose lines are along k or not, and their products by mma.sync.
 #pragma once
 
 #include "common/mma.cuh"
@@ -25,7 +24,6 @@ template <class T_, int ROWS_ = 32, int COLUMNS_ = 32> struct WarpSums {
     typedef T_ T;
     typedef float Sum;
     static constexpr int STEP = 32 / sizeof(T), ROWS = ROWS_, COLUMNS = COLUMNS_;
-    static constexpr bool SHORT_FIRST = false; // of the units along k, as in m10
     float sums[ROWS / 16][COLUMNS / 8][4] = {};
 
     static __device__ void load_a(const Tile<T> &tile, unsigned row, unsigned k, uint32_t (&a)[4]) {
@@ -101,7 +99,6 @@ template <class T_, int ROWS_ = 32, int COLUMNS_ = 32> struct WarpSums {
 template <> struct WarpSums<double> {
     typedef double T, Sum;
     static constexpr int STEP = 16, ROWS = 16, COLUMNS = 8;
-    static constexpr bool SHORT_FIRST = false;
     double sums[4] = {};
 
     __device__ void multiply(const Tile<double> &tile_a, const Tile<double> &tile_b, unsigned row,
@@ -121,65 +118,6 @@ template <> struct WarpSums<double> {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
             work(sums[i], lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2);
-    }
-};
-
-// The same of float32, 16 rows and four times OWN columns, whose products are added in the order of k. A
-// thread has two rows and OWN columns.
-template <int OWN> struct PlainSums {
-    typedef float T, Sum;
-    static constexpr int STEP = 4, ROWS = 16, COLUMNS = 4 * OWN;
-    static constexpr bool SHORT_FIRST = true;
-    float sums[2][OWN] = {};
-    bool spread = false; // the columns of a thread are not neighbours: lines of B are along k
-
-    __device__ unsigned column_of(int s) const {
-        const unsigned own = threadIdx.x % 4;
-        return spread ? own + 4 * s : own * OWN + s;
-    }
-    __device__ void multiply(const Tile<float> &tile_a, const Tile<float> &tile_b, unsigned row,
-                             unsigned column, unsigned k) {
-        const unsigned own_row = row + threadIdx.x % 32 / 4;
-        spread = tile_b.along_k;
-        alignas(16) float a[2][STEP], b[OWN][STEP];
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            if (tile_a.along_k)
-                *reinterpret_cast<Vec16<float> *>(a[r]) =
-                    *reinterpret_cast<const Vec16<float> *>(tile_a.at(own_row + 8 * r, k));
-            else
-#pragma unroll
-                for (int i = 0; i < STEP; ++i)
-                    a[r][i] = *tile_a.at(own_row + 8 * r, k + i);
-        }
-        if (spread)
-#pragma unroll
-            for (int s = 0; s < OWN; ++s)
-                *reinterpret_cast<Vec16<float> *>(b[s]) =
-                    *reinterpret_cast<const Vec16<float> *>(tile_b.at(column + column_of(s), k));
-        else
-#pragma unroll
-            for (int i = 0; i < STEP; ++i) {
-                const Vec<float, OWN> of_row =
-                    *reinterpret_cast<const Vec<float, OWN> *>(tile_b.at(column + column_of(0), k + i));
-#pragma unroll
-                for (int s = 0; s < OWN; ++s)
-                    b[s][i] = of_row.at[s];
-            }
-#pragma unroll
-        for (int i = 0; i < STEP; ++i)
-#pragma unroll
-            for (int r = 0; r < 2; ++r)
-#pragma unroll
-                for (int s = 0; s < OWN; ++s)
-                    sums[r][s] = multiply_add(a[r][i], b[s][i], sums[r][s]);
-    }
-    template <class Work> __device__ void each(Work work) {
-#pragma unroll
-        for (int r = 0; r < 2; ++r)
-#pragma unroll
-            for (int s = 0; s < OWN; ++s)
-                work(sums[r][s], threadIdx.x % 32 / 4 + 8 * r, column_of(s));
     }
 };
 

@@ -3,16 +3,15 @@
 // warps of a block share a tile of 32 rows: groups of them take steps along k in turn, and their sums are
 // added in a fixed order. Blocks share a long k by parts: the block that ends last adds up the parts, in
 // their order. So the bits of a row do not depend on the other rows. float64 has one group, and so the bits
-// of t5; plain float32 has those of m10.
+// of t5.
 #include "common/entry.cuh"
 #include "common/pdl.cuh"
-#include "grid/tickets.cuh"
+#include "matmul/last_part.cuh"
 #include "matmul/matmul.cuh"
 #include "matmul/panel.cuh"
 #include "matmul/panel_fragments.cuh"
 
 using namespace gr::common;
-using namespace gr::grid;
 using namespace gr::matmul;
 
 enum { THREADS = GR_MATMUL_THREADS, WARPS = THREADS / 32, ROWS = GR_MATMUL_SMALL_ROWS, STAGES = 2 };
@@ -78,25 +77,12 @@ template <class Sums_, int COLUMNS> struct Small {
     }
 };
 
-// Whether this block is the last one of the parts of a tile; then the sums of all are visible to it.
-inline __device__ bool is_last(unsigned *ticket, unsigned parts) {
-    __shared__ bool last;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        last = draw_ticket(ticket, parts) == parts - 1;
-        __threadfence();
-    }
-    __syncthreads();
-    return last;
-}
-
 // The part of k of a block: the first ones have a unit of GR_MATMUL_SMALL_UNIT elements more. The last unit
-// may be a short one; `short_first`: the first.
+// may be a short one.
 struct Part {
     uint64_t begin, end;
 
-    __device__ Part(uint64_t k, unsigned number, unsigned parts, bool short_first) {
+    __device__ Part(uint64_t k, unsigned number, unsigned parts) {
         enum { UNIT = GR_MATMUL_SMALL_UNIT };
         begin = 0;
         end = k;
@@ -105,9 +91,8 @@ struct Part {
         const uint64_t units = (k + UNIT - 1) / UNIT, each = units / parts, more = units - each * parts;
         const uint64_t before = (each * number + min(uint64_t(number), more)) * UNIT,
                        until = before + (each + (number < more ? 1 : 0)) * UNIT;
-        const uint64_t short_by = short_first ? units * UNIT - k : 0;
-        begin = before > short_by ? before - short_by : 0;
-        end = min(until - short_by, k);
+        begin = before;
+        end = min(until, k);
     }
 };
 
@@ -128,7 +113,7 @@ template <class S> __device__ void multiply_small(const gr_matmul_small_params &
                    first_column = uint64_t(tile % n_tiles) * COLUMNS;
     const unsigned rows = unsigned(min(of.m - first_row, uint64_t(ROWS)));
     const unsigned columns = unsigned(min(of.n - first_column, uint64_t(COLUMNS)));
-    const Part part(of.k, number, parts, Sums::SHORT_FIRST);
+    const Part part(of.k, number, parts);
     const Lines<T> lines_a(of.a, of.m, of.k, of.a_row, of.a_column, part.begin),
         lines_b(of.b, of.n, of.k, of.b_column, of.b_row, part.begin);
 
@@ -219,6 +204,4 @@ GR_SMALL(64, ordered_f16, WarpSums<gr_f16, 16, 16>)
 GR_SMALL(64, ordered_bf16, WarpSums<gr_bf16, 16, 16>)
 GR_SMALL(32, tf32, WarpSums<float>)
 GR_SMALL(64, tf32, WarpSums<float>)
-GR_SMALL(32, f32, PlainSums<2>)
-GR_SMALL(64, f32, PlainSums<4>)
 GR_SMALL(32, f64, WarpSums<double>)

@@ -1,0 +1,30 @@
+/* The parameters of the kernels of products with a short k or few columns; read by C and CUDA, as params.h.
+ */
+#ifndef GR_MATMUL_SHORT_PARAMS_H
+#define GR_MATMUL_SHORT_PARAMS_H
+
+#include "matmul/params.h"
+
+/* A product with a short k (matmul_short): the threads of a block are 2^across_log2 along a row of C. */
+typedef struct gr_matmul_short_params {
+    gr_matmul_params product;
+    uint64_t across_log2;
+} gr_matmul_short_params;
+
+/* A product with few columns (matmul_columns): parts of `part_length` elements along k, of which `slices` of
+   `product` is the number; blocks of the same tile next to each other along x. */
+typedef struct gr_matmul_columns_params {
+    gr_matmul_params product;
+    uint64_t part_length;
+    uint64_t sums;    /* for each pair, tile and part the sums of a tile, float32 or float64; unused with one
+                         part */
+    uint64_t tickets; /* uint32 for each pair and tile: blocks that have finished; 0 before and after */
+} gr_matmul_columns_params;
+
+enum {
+    GR_MATMUL_COLUMNS_PART = 1024,  /* elements along k of B in shared memory of matmul_columns; of float64
+                                       half as  many */
+    GR_MATMUL_COLUMNS_RESULTS = 16, /* elements of C per warp of matmul_columns */
+};
+
+#endif
