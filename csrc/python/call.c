@@ -207,8 +207,8 @@ void py_call_program(const void *request, gr_device *device, gr_program *program
         gr_reduction_plan(&self->reduction, device, program);
 }
 
-static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
-                      gr_error *error) {
+gr_status py_call_work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                       gr_error *error) {
     py_call *self = arg;
     if (self->exact) {
         const gr_exact exact = exact_of(self);
@@ -219,10 +219,26 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
                             interrupt, error);
 }
 
+bool py_call_is_captured(const py_call *self) {
+    const py_job *job = &self->job;
+    gr_backend *backend = job->device->backend;
+    gr_stream_state state;
+    gr_error ignored;
+    bool captured = false;
+    for (size_t i = 0; !captured && i <= job->input_count; ++i) {
+        const gr_stream stream =
+            i > 0 && job->inputs[i - 1].on_device ? job->inputs[i - 1].stream : job->stream;
+        if (i == 0 || stream != job->stream)
+            captured =
+                backend->streams->get_state(backend, stream, &state, &ignored) != GR_OK || state.capture != 0;
+    }
+    return captured;
+}
+
 PyObject *py_call_run(py_call *self) {
     const gr_op op = self->reduction.op;
     self->job.is_index = gr_op_has(op, GR_SHARES_FILE) && gr_op_is_positional(op);
     self->job.check_nonfinite = !self->states && gr_op_has(op, GR_ROUNDS);
     self->job.detached = self->progress != NULL; /* the callback may use other devices */
-    return py_job_run(&self->job, work, self);
+    return py_job_run(&self->job, py_call_work, self);
 }

@@ -43,6 +43,14 @@ int py_call_plan(py_call *self);
 /* Plans the program of a py_call that has at least one result. */
 gr_planner py_call_program;
 
+/* Whether a stream of the call is unusable, or is being captured into a graph, which takes no work on the
+   host: Python raises the error. */
+bool py_call_is_captured(const py_call *self);
+
+/* Enqueues the work of a planned py_call, its argument; a py_job_work. */
+gr_status py_call_work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                       gr_error *error);
+
 /* Runs the call. Returns a new reference to the result, or NULL with an exception set. */
 PyObject *py_call_run(py_call *self);
 

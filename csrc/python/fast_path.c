@@ -12,6 +12,7 @@
 #include "python/errors.h"
 #include "python/methods.h"
 #include "python/moments.h"
+#include "python/parity.h"
 #include "python/signature.h"
 #include "scan/scan.h"
 
@@ -319,24 +320,6 @@ static bool parse_moments(const py_signature *self, const py_arguments arguments
            parse_ddof(self, arguments, call, &moments->ddof);
 }
 
-/* Whether a stream of the call is unusable, or is being captured into a graph, which takes no work on the
-   host: Python raises the error. */
-static bool is_captured(const py_call *call) {
-    const py_job *job = &call->job;
-    gr_backend *backend = job->device->backend;
-    gr_stream_state state;
-    gr_error ignored;
-    bool captured = false;
-    for (size_t i = 0; !captured && i <= job->input_count; ++i) {
-        const gr_stream stream =
-            i > 0 && job->inputs[i - 1].on_device ? job->inputs[i - 1].stream : job->stream;
-        if (i == 0 || stream != job->stream)
-            captured =
-                backend->streams->get_state(backend, stream, &state, &ignored) != GR_OK || state.capture != 0;
-    }
-    return captured;
-}
-
 static PyObject *fast_moments(const py_signature *self, const py_arguments arguments) {
     py_call call;
     py_moments moments;
@@ -352,7 +335,7 @@ static PyObject *fast_moments(const py_signature *self, const py_arguments argum
         py_call_release(&call);
         return result;
     }
-    if (parsed > 0 && is_captured(&call))
+    if (parsed > 0 && py_call_is_captured(&call))
         parsed = 0;
     call.job.on_device = false;
     call.job.as_array = true;
@@ -367,6 +350,44 @@ static PyObject *fast_moments(const py_signature *self, const py_arguments argum
     return result;
 }
 
+/* ---- logical_xor ---- */
+
+/* Makes the planned call of count_nonzero one of bitwise_xor, for bools. */
+static int plan_xor_of_bools(py_call *call) {
+    call->reduction.op = GR_OP_bitwise_xor;
+    py_call_infer_result(call);
+    return py_call_plan(call);
+}
+
+/* Counts on the host become bools by `report`. */
+static PyObject *fast_logical_xor(const py_signature *self, const py_arguments arguments) {
+    py_call call;
+    py_call_init(&call, self->state);
+    call.reduction.op = GR_OP_count_nonzero;
+    PyObject *result = NULL;
+    int parsed = py_is_none(arguments[PY_NAME_out]) && is_default(self, arguments[PY_NAME_initial])
+                     ? parse_arguments(self, arguments, &call)
+                     : 0;
+    const bool is_bool = parsed > 0 && call.reduction.dtype == GR_DTYPE_b8;
+    if (is_bool && plan_xor_of_bools(&call) < 0)
+        parsed = -1;
+    if (parsed == 0) {
+        result = Py_NewRef(Py_NotImplemented);
+    } else if (parsed > 0 && (is_bool || !call.job.on_device || py_job_is_empty(&call.job))) {
+        call.job.dtype = is_bool || call.job.on_device ? GR_DTYPE_b8 : call.job.dtype;
+        result = py_call_run(&call);
+    } else if (parsed > 0) {
+        result = py_parity_on_device(&call);
+    }
+    if (result != NULL && parsed > 0 && !is_bool && !call.job.on_device) {
+        PyObject *const counts = result;
+        result = PyObject_CallOneArg(self->report, counts);
+        Py_DECREF(counts);
+    }
+    py_call_release(&call);
+    return result;
+}
+
 /* The functions that are no reductions by one operator. */
 static const struct {
     const char *name;
@@ -374,6 +395,7 @@ static const struct {
     uint64_t parameter;
 } functions[] = {
     {"moments", fast_moments, 0},
+    {"logical_xor", fast_logical_xor, 0},
     {"vecdot", py_fast_vecdot, 0},
     {"inner", py_fast_inner, 0},
     {"trace", py_fast_trace, 0},
@@ -403,6 +425,7 @@ static const struct {
     {"reduceat", py_fast_segments, PY_BY_INDICES},
     {"group_reduce", py_fast_segments, PY_BY_LABELS},
     {"bincount", py_fast_bincount, 0},
+    {"partial", py_fast_partial, 0},
 };
 
 /* Finds a function by its name, else an operator. -1 with an exception set. */

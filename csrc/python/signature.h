@@ -50,6 +50,9 @@ PyObject *py_fast_topk(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_segments: segment_reduce, reduceat, group_reduce. */
 enum { PY_BY_OFFSETS, PY_BY_INDICES, PY_BY_LABELS };
 PyObject *py_fast_segments(const py_signature *self, const py_arguments arguments);
+/* Calls `report` with the operator, the dtype of the elements, the shape of the results and the memory of the
+   states, to make the state. */
+PyObject *py_fast_partial(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_bincount(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_normalize is a gr_normalize_op. */
 PyObject *py_fast_normalize(const py_signature *self, const py_arguments arguments);

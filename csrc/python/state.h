@@ -98,6 +98,7 @@ enum { PY_KNOWN_TYPES = 4, PY_LAST_LISTS = 4 };
     ROW(residual)                                                                                            \
     ROW(dim)                                                                                                 \
     ROW(keepdim)                                                                                             \
+    ROW(within)                                                                                              \
     ROW(progress)                                                                                            \
     ROW(requires_grad)                                                                                       \
     ROW(is_neg)                                                                                              \

@@ -135,6 +135,11 @@ def _difference_on_device(call: ReductionCall, dtype: np.dtype) -> None:
     run("dot", first, (0,), second, None, out, None, output.stream)
 
 
+def _is_odd(counts: Any) -> Any:
+    return (counts & 1).astype(bool)
+
+
+@fast_path_named(_is_odd)
 def logical_xor(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -182,7 +187,7 @@ def logical_xor(
     if not output.on_device:
         counts: Any = run("count_nonzero", call.operand, call.axes, call.mask, start, None, call.progress,
                           output.stream)  # fmt: skip
-        return output.store((counts & 1).astype(bool))
+        return output.store(_is_odd(counts))
     odd = empty(output.kept, _INT64, output.kind, output.index, output.stream_owner)
     run("count_nonzero", call.operand, call.axes, call.mask, start, odd._view_tuple(), None, output.stream)
     each = Operand(odd._view_tuple(), odd.shape, _INT64, output.kind, output.index, odd)

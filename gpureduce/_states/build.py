@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gpureduce._arrays.operand import as_operand
 from gpureduce._device.devices import device_name
 from gpureduce._reduce import engine
+from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.multi_device import multi_device
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
@@ -14,7 +15,7 @@ from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import flag, integer
 from gpureduce._states.call import PartLocation, StateCall
 from gpureduce._states.field_plan import PRODUCTS, plan_fields
-from gpureduce._states.fields import fields_of, state_on_device
+from gpureduce._states.fields import fields_of, state_of_memory, state_on_device
 from gpureduce._states.operators import POSITION_OPS, find
 from gpureduce._states.single_launch import single_launch_state
 from gpureduce._states.state import State, empty_state
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _CASTING = ("sum", "mean", "var", "std", "prod")  # operators that take dtype=
 
 
+@fast_path_named(state_of_memory)
 @multi_device
 def partial(
     a: AnyArray,

@@ -85,6 +85,12 @@ class DeviceState:
         state.memory = to_device(image.view(WORD), device)
         return state
 
+    def with_memory(self, memory: DeviceArray) -> DeviceState:
+        """Return states of this layout in memory whose stream is not captured."""
+        other = object.__new__(DeviceState)
+        other.kinds, other.layout, other.memory, other.capture = self.kinds, self.layout, memory, None
+        return other
+
     def record_stream(self, stream: int) -> None:
         """Record the stream that writes the states if it is captured: memory has no stream then."""
         captured = _core.stream_captured(self.memory._kind, self.memory._index, stream)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
+from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand
 from gpureduce._reduce import engine, exact_states, floating
 from gpureduce._reduce import exact as exact_sums
@@ -17,8 +19,8 @@ from gpureduce._rules import dtypes
 from gpureduce._states.call import StateCall
 from gpureduce._states.device_state import WORD, DeviceState
 from gpureduce._states.field_plan import INTEGER_SUMS, POSITIONS, PRODUCTS, SQUARES, SUMS
-from gpureduce._states.operators import INDEX, Fields
-from gpureduce._states.state import State
+from gpureduce._states.operators import INDEX, TRUTH, Fields
+from gpureduce._states.state import State, empty_state
 
 # Bytes of a piece of a host array that is summed: on CUDA as with `exact=True`, on the simulator a cache.
 _PIECE_BYTES = {_core.CUDA: exact_sums.CHUNK_BYTES, _core.SIM: 1 << 23}
@@ -156,6 +158,19 @@ def state_on_device(call: StateCall, like: State) -> State:
     device_state.record_stream(call.output.stream)
     call.output.give(memory)
     return like._on(device_state)
+
+
+@functools.lru_cache(maxsize=256)
+def _empty_states(op: str, elements: str, shape: tuple[int, ...]) -> tuple[State, DeviceState]:
+    """Return a state without memory of elements of this dtype, whose results have the dtype of its fields."""
+    dtype = {"any": TRUTH, "all": TRUTH, "count_nonzero": INDEX}.get(op, dtypes.dtype_from_name(elements))
+    return empty_state(op, dtype, dtype, ())._like({}, shape), DeviceState(op, dtype, shape)
+
+
+def state_of_memory(op: str, elements: str, shape: tuple[int, ...], memory: DeviceArray) -> State:
+    """Return the state whose memory the core has written."""
+    state, device_state = _empty_states(op, elements, shape)
+    return state._on(device_state.with_memory(memory))
 
 
 def _reduce_into(call: StateCall, op: str, out: tuple, operand: Operand | None = None) -> None:

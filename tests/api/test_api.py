@@ -344,6 +344,11 @@ def test_few_python_calls_lead_to_the_core(device, on_gpu):
         (1, lambda: gpureduce.mean(there, exact=True, as_device=True)),
         (1, lambda: gpureduce.dot(there, there, exact=True)),
         (1, lambda: gpureduce.fsum(there)),
+        (1, lambda: gpureduce.logical_xor(rows, axis=1)),
+        (2, lambda: gpureduce.logical_xor(array, device=device)),
+        (5, lambda: gpureduce.partial(rows, "sum", axis=1, as_device=True)),
+        (5, lambda: gpureduce.partial(rows, "mean", axis=1, as_device=True)),
+        (5, lambda: gpureduce.partial(rows, "max", as_device=True)),
         *((2, functools.partial(call, each)) for each in (there, array) for call in short),
     ):
         names = python_calls(call)

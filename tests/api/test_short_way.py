@@ -13,11 +13,21 @@ from gpureduce._reduce import composed, norms
 from gpureduce._rules import dtypes
 
 OPERATORS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero")
-OPERATORS += ("bitwise_and", "bitwise_or", "bitwise_xor", "var", "nanstd", "fsum", "ptp")
+OPERATORS += ("bitwise_and", "bitwise_or", "bitwise_xor", "var", "nanstd", "fsum", "ptp", "logical_xor")
 DTYPES = ("bool", "int8", "uint16", "int32", "uint64", "float16", "float32", "float64", "complex64")
 WITH_MASKS = {"sum", "prod", "min", "max", "mean", "any", "all", "bitwise_and", "bitwise_or", "bitwise_xor"}
-WITH_MASKS |= {"var", "nanstd", "fsum"}
-WITH_INITIAL = {"sum", "prod", "min", "max", "bitwise_and", "bitwise_or", "bitwise_xor", "fsum"}
+WITH_MASKS |= {"var", "nanstd", "fsum", "logical_xor"}
+WITH_INITIAL = {
+    "sum",
+    "prod",
+    "min",
+    "max",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "fsum",
+    "logical_xor",
+}
 INITIAL = (0, 0, 1, -3, 2.5, 300, 1e300, 2**40, 2**63, 10**30, True, None, np.inf, np.nan, np.int8(2), "x")
 EXACT = (True, True, True, False, False, None, 1, np.True_, "x")
 
@@ -576,6 +586,49 @@ def test_moments(device):
         except Exception:
             at_once += 0
     assert at_once > 100, at_once
+
+
+STATES = ("sum", "mean", "min", "max", "any", "all", "count_nonzero", "prod", "bitwise_or", "bitwise_xor")
+
+
+def state_outcome(function, a, op, arguments):
+    """Return what a state is, whether the device has it, its bytes and those of twice the state."""
+    try:
+        got = function(a, op, **arguments)
+        of_elements = got._element_dtype, got.to_bytes(), (got + got).to_bytes()
+        layout = got._device_state and (got._device_state.layout, got._device_state.stream)
+        return repr(got), got.dtype, of_elements, layout
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("op", STATES)
+def test_states(op, device):
+    function = gpureduce.partial
+    core = function.__closure__[0].cell_contents
+    draw = random.Random(op)
+    at_once = 0
+    for _ in range(250):
+        array, a, arguments = drawn(draw, "partial", device)
+        if array.dtype.kind in "fc":
+            a = gpureduce.to_device(array, device)
+        arguments["as_device"] = draw.choice((True, True, True, False, None, 1))
+        for name, values in {
+            "offset": (0, 0, 1, -1, True),
+            "within": (None, array.shape),
+            "dtype": (None, "float64"),
+            "where": (True, array.real > 0),
+        }.items():
+            if draw.random() < 0.1:
+                arguments[name] = draw.choice(values)
+        short, long = (state_outcome(each, a, op, arguments) for each in (function, function.__wrapped__))
+        assert short == long, (a, arguments)
+        try:
+            at_once += core(a, op, **arguments) is not NotImplemented
+        except Exception:
+            at_once += 0
+    assert at_once > 10, at_once
 
 
 @pytest.mark.core
