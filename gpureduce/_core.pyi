@@ -465,9 +465,9 @@ def fast_path(
     tensors: tuple[
         tuple[type, type],
         tuple[tuple[object, str | None, object], ...],
-        tuple[tuple[int, ...], tuple[int, ...]],
+        tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
         Callable[[], bool],
-        Callable[..., object] | None,
+        Callable[..., object] | bool | None,
         dict[str, object],
     ]
     | None = None,

@@ -57,24 +57,30 @@ static bool bind(const py_signature *self, PyObject *const *args, Py_ssize_t cou
            rename_argument(arguments, PY_NAME_keepdim, PY_NAME_keepdims);
 }
 
+/* Whether autograd may record a call with these arguments by its result: those that are left to Python write
+   to an argument, or belong to another operator. */
+static bool is_recordable(const py_arguments arguments) {
+    PyObject *const residual = arguments[PY_NAME_residual], *const where = arguments[PY_NAME_where];
+    return (residual == NULL || residual == Py_None) && (where == NULL || where == Py_None);
+}
+
 static PyObject *call(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     const py_signature *self = PyCapsule_GetPointer(capsule, CAPSULE);
     py_arguments arguments;
     if (!bind(self, args, count, names, arguments))
         return Py_NewRef(Py_NotImplemented);
-    switch (self->tensors == NULL
-                ? PY_TENSORS_PLAIN
-                : py_tensors_call(self->tensors, arguments[first_parameter(self)], arguments, PY_ARGUMENTS)) {
-    case PY_TENSORS_ERROR:
+    if (self->tensors == NULL)
+        return self->implementation(self, arguments);
+    const py_tensor_call found =
+        py_tensors_call(self->tensors, arguments[first_parameter(self)], arguments, PY_ARGUMENTS);
+    if (found == PY_TENSORS_ERROR)
         return NULL;
-    case PY_TENSORS_OPERATOR:
+    if (found == PY_TENSORS_OPERATOR || (found == PY_TENSORS_RECORDED && !is_recordable(arguments)))
         return Py_NewRef(Py_NotImplemented);
-    case PY_TENSORS_RECORDED:
-        return PyObject_Vectorcall(self->tensors->recorded, args, (size_t)count, names);
-    case PY_TENSORS_PLAIN:
-        break;
-    }
-    return self->implementation(self, arguments);
+    PyObject *result = self->implementation(self, arguments);
+    return found == PY_TENSORS_PLAIN || result == NULL || result == Py_NotImplemented
+               ? result
+               : py_tensors_record(self->tensors, result, args, count, names);
 }
 
 PyObject *py_reported(PyObject *result, PyObject *returned) {

@@ -11,7 +11,7 @@ void py_tensors_free(py_tensors *self) {
         return;
     Py_XDECREF((PyObject *)self->type);
     Py_XDECREF((PyObject *)self->subtype);
-    PyObject *const objects[] = {self->guards,      self->grad_enabled, self->recorded,     self->new_empty,
+    PyObject *const objects[] = {self->guards,      self->grad_enabled, self->record,       self->new_empty,
                                  self->dtype_names, self->data_ptr,     self->requires_grad};
     for (size_t i = 0; i < sizeof objects / sizeof objects[0]; ++i)
         Py_XDECREF(objects[i]);
@@ -76,14 +76,14 @@ static int check_guards(PyObject *guards) {
 }
 
 py_tensors *py_tensors_parse(PyObject *rules) {
-    PyObject *type, *subtype, *guards, *included, *excluded, *grad_enabled, *recorded, *dtypes;
+    PyObject *type, *subtype, *guards, *included, *excluded, *recording, *grad_enabled, *record, *dtypes;
     if (!PyTuple_Check(rules)) {
         PyErr_SetString(PyExc_TypeError, "tensors: expected a tuple");
         return NULL;
     }
-    if (!PyArg_ParseTuple(rules, "(O!O!)O!(O!O!)OOO!", &PyType_Type, &type, &PyType_Type, &subtype,
+    if (!PyArg_ParseTuple(rules, "(O!O!)O!(O!O!O!)OOO!", &PyType_Type, &type, &PyType_Type, &subtype,
                           &PyTuple_Type, &guards, &PyTuple_Type, &included, &PyTuple_Type, &excluded,
-                          &grad_enabled, &recorded, &PyDict_Type, &dtypes) ||
+                          &PyTuple_Type, &recording, &grad_enabled, &record, &PyDict_Type, &dtypes) ||
         check_guards(guards) < 0)
         return NULL;
     py_tensors *self = PyMem_Calloc(1, sizeof *self);
@@ -96,14 +96,16 @@ py_tensors *py_tensors_parse(PyObject *rules) {
     self->subtype = (PyTypeObject *)Py_NewRef(subtype);
     self->guards = Py_NewRef(guards);
     self->grad_enabled = Py_NewRef(grad_enabled);
-    self->recorded = Py_NewRef(recorded);
+    self->record = Py_NewRef(record);
     self->new_empty = PyUnicode_InternFromString("new_empty");
     self->data_ptr = PyUnicode_InternFromString("data_ptr");
     self->requires_grad = PyUnicode_InternFromString("requires_grad");
     self->dtype_names = Py_BuildValue("(s)", "dtype");
     if (self->new_empty == NULL || self->data_ptr == NULL || self->requires_grad == NULL ||
         self->dtype_names == NULL || parse_keys(included, self->included, &self->included_count) < 0 ||
-        parse_keys(excluded, self->excluded, &self->excluded_count) < 0 || parse_dtypes(self, dtypes) < 0) {
+        parse_keys(excluded, self->excluded, &self->excluded_count) < 0 ||
+        parse_keys(recording, self->recording, &self->recording_count) < 0 ||
+        parse_dtypes(self, dtypes) < 0) {
         py_tensors_free(self);
         return NULL;
     }
@@ -126,6 +128,14 @@ static int requires_grad(const py_tensors *self, PyObject *argument) {
     return py_tensors_has_type(self, argument)
                ? is_expected(PyObject_GetAttr(argument, self->requires_grad), Py_True)
                : 0;
+}
+
+/* Whether autograd records operators. -1 with an exception set. */
+static int is_recording(const py_tensors *self) {
+    for (size_t i = 0; i < self->recording_count; ++i)
+        if (self->shim->is_excluded(self->recording[i]))
+            return 0;
+    return is_expected(PyObject_CallNoArgs(self->grad_enabled), Py_True);
 }
 
 /* Whether no mode, transform or tracer would intercept the operator. -1 with an exception set. */
@@ -161,13 +171,24 @@ py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *co
         needed = requires < 0 ? -1 : needed | requires;
     }
     if (needed > 0)
-        needed = is_expected(PyObject_CallNoArgs(self->grad_enabled), Py_True);
+        needed = is_recording(self);
     const int plain = needed < 0 ? -1 : is_plain_state(self);
     if (plain <= 0)
         return plain < 0 ? PY_TENSORS_ERROR : PY_TENSORS_OPERATOR;
-    if (needed > 0)
-        return self->recorded != Py_None ? PY_TENSORS_RECORDED : PY_TENSORS_OPERATOR;
-    return PY_TENSORS_PLAIN;
+    if (needed == 0 || self->record == Py_True)
+        return PY_TENSORS_PLAIN;
+    return self->record != Py_None ? PY_TENSORS_RECORDED : PY_TENSORS_OPERATOR;
+}
+
+PyObject *py_tensors_record(const py_tensors *self, PyObject *result, PyObject *const *args, Py_ssize_t count,
+                            PyObject *names) {
+    PyObject *given[1 + PY_ARGUMENTS];
+    const size_t all = (size_t)count + (names == NULL ? 0 : (size_t)PyTuple_GET_SIZE(names));
+    given[0] = result;
+    memcpy(given + 1, args, all * sizeof *args);
+    PyObject *recorded = PyObject_Vectorcall(self->record, given, (size_t)count + 1, names);
+    Py_DECREF(result);
+    return recorded;
 }
 
 PyObject *py_tensors_new(const py_tensors *self, PyObject *like, gr_dtype dtype, size_t ndim,

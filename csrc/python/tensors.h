@@ -14,20 +14,22 @@ typedef struct py_tensors {
     PyTypeObject *type, *subtype; /* of tensors; other subclasses may override operators */
     PyObject *guards;             /* a tuple of (object, attribute name or None, expected value) */
     uint16_t included[PY_TENSOR_KEYS], excluded[PY_TENSOR_KEYS]; /* dispatch keys of plain states */
-    size_t included_count, excluded_count;
-    PyObject *grad_enabled;            /* a callable: whether autograd records operators */
-    PyObject *recorded;                /* called instead if autograd records the call; or None */
+    uint16_t recording[PY_TENSOR_KEYS]; /* dispatch keys, which autograd excludes where it records nothing */
+    size_t included_count, excluded_count, recording_count;
+    PyObject *grad_enabled; /* a callable: whether autograd records operators */
+    PyObject *record;       /* called with the result and the arguments if autograd records the call;
+                               None: the operator is called instead; True: results have no gradient */
     PyObject *dtypes[GR_DTYPE_COUNT];  /* PyTorch's dtype of results, or NULL */
     int32_t codes[GR_DTYPE_COUNT];     /* the shim's code of this dtype; -1: there is none */
     PyObject *new_empty, *dtype_names; /* a method name; a tuple of the keyword `dtype` */
     PyObject *data_ptr, *requires_grad;
 } py_tensors;
 
-/* Parses ((type, subtype), guards, (not included, excluded), grad_enabled, recorded, dtypes by name). In a
-   plain state a guard's object, or its attribute, is the expected value; without an attribute name the object
-   is called first. The first dispatch keys are not among the thread's included ones, the others among its
-   excluded ones: numbers, none if the shim has none. NULL with an exception set; else a new object for
-   py_tensors_free. */
+/* Parses ((type, subtype), guards, (not included, excluded, recording), grad_enabled, record, dtypes by
+   name). In a plain state a guard's object, or its attribute, is the expected value; without an attribute
+   name the object is called first. The first dispatch keys are not among the thread's included ones, the
+   second among its excluded ones, and the third not among its excluded ones where autograd records: numbers,
+   none if the shim has none. NULL with an exception set; else a new object for py_tensors_free. */
 py_tensors *py_tensors_parse(PyObject *rules);
 void py_tensors_free(py_tensors *self);
 
@@ -40,6 +42,11 @@ typedef enum py_tensor_call {
     PY_TENSORS_PLAIN,      /* the dispatcher may be left out */
     PY_TENSORS_RECORDED,   /* the dispatcher may be left out, but autograd records the call */
 } py_tensor_call;
+
+/* Returns what `record` returns for a result, to which it steals the reference, and the arguments of a
+   vectorcall, at most PY_ARGUMENTS. NULL with an exception set. */
+PyObject *py_tensors_record(const py_tensors *self, PyObject *result, PyObject *const *args, Py_ssize_t count,
+                            PyObject *names);
 
 /* Determines how a call on `a` is made, which is one of `count` arguments; others may be NULL. */
 py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *const *arguments, size_t count);

@@ -20,25 +20,22 @@ _REDUCING = ("exact", "correction", "residual", "where", "dim", "keepdim")
 _CONVOLVING = ("bias", "stride", "padding", "dilation", "groups", "layout", "precision")
 _KNOWN = frozenset(_REDUCING + _CONVOLVING)
 _PYTORCHS = (("dim", "axis"), ("keepdim", "keepdims"))  # PyTorch's names of parameters
-# Calls with these are left to Python if autograd records them: one writes to an argument, the other is of
-# another operator.
-_NOT_RECORDED = ("residual", "where")
-
 
 _Guards = tuple[tuple[Any, str | None, Any], ...]
-_Keys = tuple[tuple[int, ...], tuple[int, ...]]
+_Keys = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
 def _find_guards() -> tuple[_Guards, _Keys] | None:
     """Return what the core compares before a call: an object, its attribute or None to call it, the value.
 
-    And dispatch keys: those that the thread's state must not include, and those that it must exclude. None:
-    this PyTorch lacks something, or its tensors have no C functions for DLPack.
+    And dispatch keys: those that the thread's state must not include, those that it must exclude, and those
+    that it does not exclude where autograd records. None: this PyTorch lacks something, or its tensors have
+    no C functions for DLPack.
     """
     if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
         return None
     _, has_keys = _core.torch_shim()
-    keys: _Keys = (), ()
+    keys: _Keys = (), (), ()
     try:
         guards: _Guards = (
             (torch._C._len_torch_function_stack, None, 0),
@@ -51,6 +48,7 @@ def _find_guards() -> tuple[_Guards, _Keys] | None:
             keys = (
                 (int(names.Python), int(names.FuncTorchDynamicLayerFrontMode)),
                 (int(names.AutocastCUDA),),
+                (int(names.AutogradCUDA),),
             )
         else:
             guards += (
@@ -71,7 +69,7 @@ _AUTOGRAD = torch._C.DispatchKey.AutogradCUDA
 
 
 def _records() -> bool:
-    """Return whether autograd records operators of tensors that require a gradient."""
+    """Return whether autograd records operators, for a shim that has no dispatch keys."""
     return torch.is_grad_enabled() and not _is_excluded(_AUTOGRAD)
 
 
@@ -79,26 +77,25 @@ def core_call(
     op: str,
     parameters: tuple[str, ...],
     dtypes: Mapping[str, torch.dtype],
-    recorded: Function | None = None,
+    record: Callable[..., Any] | bool | None = None,
     exact: bool = False,
-    guarded: bool = True,
     named: tuple[str, ...] = (),
     report: Callable[..., Any] | None = None,
 ) -> Function | None:
     """Return the core's function of tensors for these parameters; None if it cannot be used.
 
-    `dtypes` maps dtypes of the core's results to those of tensors. `recorded` is called, with the same
-    arguments, if autograd has to record the call; it may return NotImplemented. The function returns
-    NotImplemented, before any work, for calls that need the operator. Without guards the caller has checked
-    that the state is plain, and records the call itself. `report` makes the result of values and indices.
+    `dtypes` maps dtypes of the core's results to those of tensors. `record` is called with the result and the
+    arguments if autograd has to record the call, and returns the result; True: the result has no gradient.
+    The function returns NotImplemented, before any work, for calls that need the operator. `report` makes the
+    result of values and indices.
     """
     if _guards is None or not torch.cuda.is_available():
         return None
     rules = (
         (torch.Tensor, torch.nn.Parameter),
-        *(_guards if guarded else ((), ((), ()))),
-        _records if guarded else bool,  # bool() is False
-        recorded,
+        *_guards,
+        torch.is_grad_enabled if _guards[1][2] else _records,
+        record,
         dict(dtypes),
     )
     return _core.fast_path(op, parameters, named, report, 0, exact, rules)
@@ -133,8 +130,8 @@ class Recording(NamedTuple):
 recordings: dict[str, Recording | None] = {}  # by the operator's name; None: results have no gradient
 
 
-def _recorder(plain: Function, recording: Recording, parameters: tuple[str, ...]) -> Function:
-    """Return a function that calls the core's `plain`, and records the call as the operator's.
+def recorder(recording: Recording, parameters: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a function that records a result of the core as the operator's, and returns it.
 
     `parameters` are those of the public function, by position; the operator's are among them or options.
     """
@@ -143,24 +140,19 @@ def _recorder(plain: Function, recording: Recording, parameters: tuple[str, ...]
     while parameters[:shared] != names[:shared]:
         shared -= 1
 
-    def recorded(*args: Any, **options: Any) -> Any:
-        if options and any(options.get(name) is not None for name in _NOT_RECORDED):
-            return NotImplemented
-        result = plain(*args, **options)
-        if result is NotImplemented:
-            return result
+    def record(result: Any, *args: Any, **options: Any) -> Any:
         if len(args) <= shared and not options:
-            inputs = (*args, *defaults[len(args) :])
+            outputs = apply(*args, *defaults[len(args) :], [result])
         else:
             given = dict(zip(parameters, args, strict=False)) | options
             for torchs, name in _PYTORCHS:
                 if given.get(torchs) is not None:
                     given[name] = given[torchs]
-            inputs = tuple([given.get(name, value) for name, value in zip(names, defaults, strict=True)])
-        outputs = apply(*inputs, [result])
+            inputs = [given.get(name, value) for name, value in zip(names, defaults, strict=True)]
+            outputs = apply(*inputs, [result])
         return type(result)(*outputs) if isinstance(outputs, tuple) else outputs
 
-    return recorded
+    return record
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -181,15 +173,13 @@ def shortcut(
         count, names = code.co_argcount, code.co_varnames
         positional, named = names[:count], names[count : count + code.co_kwonlyargcount]
         known = tuple([name for name in named if name in _KNOWN])
-        plain = core_call(op, positional, dtypes, guarded=False, named=known, report=report)
-        if plain is None:
-            return function
-        recorded = None
+        record: Callable[..., Any] | bool | None = None
         if function.__name__ in recordings:
             recording = recordings[function.__name__]
-            recorded = plain if recording is None else _recorder(plain, recording, positional)
-        core = core_call(op, positional, dtypes, recorded, named=known, report=report)
-        assert core is not None
+            record = True if recording is None else recorder(recording, positional)
+        core = core_call(op, positional, dtypes, record, named=known, report=report)
+        if core is None:
+            return function
 
         @functools.wraps(function)
         def core_or_python(*args: Any, **options: Any) -> Any:

@@ -19,7 +19,7 @@ def _keep(ctx: Any, inputs: tuple) -> torch.Tensor:
     """Save what every gradient of a reduction needs; return the input."""
     a, axis, ctx.kept = inputs
     ctx.shape = shape = a.shape
-    ctx.axes = _axes_of(axis, len(shape)) if type(axis) is not list else axes_of(axis, len(shape))
+    ctx.axes = axes_of(axis, len(shape)) if type(axis) is list else _axes_of(axis, len(shape))
     return a
 
 

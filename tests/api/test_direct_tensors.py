@@ -32,7 +32,7 @@ def tensors(monkeypatch, device):
         monkeypatch.setitem(STATE, name, value)
     monkeypatch.setattr(Level, "current", -1)
 
-    def rules(recorded=None, kind=DeviceArray, dtypes=DTYPES, keys=((), ())):
+    def rules(recorded=None, kind=DeviceArray, dtypes=DTYPES, keys=((), (), ())):
         guards = ((lambda: STATE["mode"], None, 0), (Level, "current", -1))
         return (kind, kind), guards, keys, lambda: STATE["recording"], recorded, dtypes
 
@@ -162,7 +162,11 @@ def test_calls_that_are_recorded(device, tensors, monkeypatch):
     assert function(a, 1, False).shape == (5,)
     monkeypatch.setitem(STATE, "requires", True)
     assert function(a, 1, False) == "recorded"
-    assert calls == [(a, 1, False)]
+    ((result, *inputs),) = calls
+    assert result.numpy().tobytes() == gpureduce.sum(a, axis=1).numpy().tobytes() and inputs == [a, 1, False]
+    assert function(a, 7, False) is NotImplemented and len(calls) == 1
+    results_without_gradients = _core.fast_path("sum", PARAMETERS, (), None, 0, False, tensors(True))
+    assert results_without_gradients(a, 1, False).shape == (5,)
     monkeypatch.setattr(Level, "current", 0)
     assert function(a, 1, False) is NotImplemented
 
@@ -192,8 +196,8 @@ def test_errors_of_the_library_are_raised(device, tensors, monkeypatch):
         lambda rules: (*rules[:5], {"x": 1}),
         lambda rules: (*rules[:5], {1: 1}),
         lambda rules: list(rules),
-        lambda rules: (*rules[:2], ((1,) * 9, ()), *rules[3:]),
-        lambda rules: (*rules[:2], (("x",), ()), *rules[3:]),
+        lambda rules: (*rules[:2], ((1,) * 9, (), ()), *rules[3:]),
+        lambda rules: (*rules[:2], (("x",), (), ()), *rules[3:]),
     ],
 )
 def test_wrong_rules(change, tensors):

@@ -31,7 +31,7 @@ def summed_by(named, recorded=None):
 
     exchange.type.new_empty = new_empty
     types = exchange.type, exchange.type
-    rules = types, (), ((), ()), lambda: True, recorded, {"int64": "int64 of PyTorch"}
+    rules = types, (), ((), (), ()), lambda: True, recorded, {"int64": "int64 of PyTorch"}
     core = _core.fast_path("sum", ("a", "axis", "keepdims"), named, None, 0, False, rules)
 
     def call(*args, **options):
@@ -75,13 +75,22 @@ def check_masks():
 
 
 def check_recorded_calls():
-    """Calls on a tensor that requires a gradient get the arguments as they are."""
+    """Autograd gets the result, and the arguments as they are; calls with masks are left to the operator."""
     seen = []
-    summed, a, _ = summed_by(
-        ("dim",), lambda *args, **options: seen.append((args, options)) or NotImplemented
-    )
+
+    def record(*args, **options):
+        seen.append((args, options))
+        return args[0]
+
+    summed, a, _ = summed_by(("dim", "where"), record)
     type(a).requires_grad = True
-    assert summed(a, dim=1) is None and seen == [((a,), {"dim": 1})]
+    assert (summed(a, dim=1) == HOST.sum(1)).all()
+    ((result, *args), options) = seen.pop()
+    assert type(result).__name__ == "Result" and (args, options) == ([a], {"dim": 1})
+    assert summed(a, where=a) is summed(a, dim=2) is None and not seen
+    without, a, _ = summed_by(("dim",), True)
+    type(a).requires_grad = True
+    assert (without(a, dim=1) == HOST.sum(1)).all()
 
 
 def test_functions_of_tensors(fake_libraries):

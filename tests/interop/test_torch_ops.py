@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch", minversion="2.4")
 
 import gpureduce  # noqa: E402
 import gpureduce.torch as ops  # noqa: E402
+from gpureduce._torch import direct  # noqa: E402
 from tests.support.stream_cases import without_garbage  # noqa: E402
 
 pytestmark = [
@@ -347,6 +348,48 @@ def samples(op, place):
         return [channels_first, (x[0], w, None, *rest), (x[0], w, bias, *rest)]
     a = tensor((3, 4, 5), dtype, **options)
     return [(a,), (a.transpose(0, 2), 1 if op in ONE_AXIS else (0, -1), True)]
+
+
+RECORDED = {  # an operator, parameters of its function, arguments beside the first tensor, and as options
+    "sum": ("a axis keepdims", (), {"dim": [0, 1], "keepdim": True}, ([0, 1], True)),
+    "mean": ("a axis keepdims", (), {"axis": -1}, (-1,)),
+    "prod": ("a axis keepdims", (1,), {}, ()),
+    "max": ("a axis keepdims", (), {}, ()),
+    "softmax": ("a axis", (0,), {}, ()),
+    "logsumexp": ("a axis keepdims", (1,), {}, ()),
+    "matmul": ("a b precision", (tensor((6, 2), seed=2),), {}, ()),
+    "layer_norm": ("a weight bias eps", (tensor(6, seed=2), tensor(6, seed=3)), {}, ()),
+    "group_reduce": ("a labels op num_groups axis", (torch.arange(5) % 2, "mean", 2), {}, ()),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_results_that_are_recorded_later_have_the_operators_gradients(name):
+    """The core has made the result then."""
+    parameters, args, options, others = RECORDED[name]
+    operator = getattr(torch.ops.gpureduce, name)
+    leaves = []
+    for _ in range(2):
+        tensors = (tensor((5, 6)), *args)
+        leaves.append(
+            [
+                each.clone().requires_grad_() if torch.is_tensor(each) and each.is_floating_point() else each
+                for each in tensors
+            ]
+        )
+    with gpureduce.device("sim"):
+        want = operator(*leaves[0], *others)
+        record = direct.recorder(direct.recordings[name], tuple(parameters.split()))
+        got = record(want.detach().clone(), *leaves[1], **options)
+        assert torch.equal(want, got) and type(got.grad_fn).__name__ == f"gpureduce_{name}Backward"
+        grads = [
+            torch.autograd.grad(
+                result, [x for x in mine if torch.is_tensor(x) and x.requires_grad], torch.ones_like(result)
+            )
+            for result, mine in ((want, leaves[0]), (got, leaves[1]))
+        ]
+    for one, other in zip(*grads, strict=True):
+        assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize("op", [*THEIRS, *ONE_AXIS, *BITS, "dot", "matmul", "conv2d"])
