@@ -476,7 +476,12 @@ def fast_path(
 
 # Whether PyTorch's C functions make tensors, and whether they tell the dispatch keys of a thread.
 def torch_shim() -> tuple[bool, bool]: ...
-def torch_view(object: Any, /) -> tuple[int, int, str, int, int] | None: ...
+def torch_view(
+    object: Any, /
+) -> tuple[
+    tuple[int, int, str, int, int] | None,
+    tuple[int, tuple[int, ...], tuple[int, ...], int, tuple[int, int]] | None,
+]: ...
 
 # The device (kind and index) of calls on host arrays without `device=`: the context's, else the process's;
 # None if neither is set.

@@ -6,7 +6,7 @@
 #include "python/args.h"
 #include "python/errors.h"
 #include "python/methods.h"
-#include "python/torch_shim.h"
+#include "python/operands/torch_shim.h"
 
 static const char CAPSULE[] = "gpureduce.array_list";
 

@@ -4,7 +4,7 @@
 
 #include "multi/multi.h"
 #include "python/operands/operand.h"
-#include "python/torch_shim.h"
+#include "python/operands/torch_shim.h"
 
 enum { PY_LIST_STREAMS = 32 };
 

@@ -365,7 +365,8 @@ static bool all_valid(const py_job *self, const gr_binding *binding, size_t resu
 }
 
 int py_job_mark_written(const py_job *self, const py_operand *operand, PyObject *object) {
-    if (operand->tensor.managed == NULL || self->state->mark_written == NULL)
+    const bool is_tensor = operand->tensor.managed != NULL || operand->tensor.is_borrowed;
+    if (!is_tensor || self->state->mark_written == NULL)
         return 0;
     PyObject *answer = PyObject_CallOneArg(self->state->mark_written, object);
     Py_XDECREF(answer);

@@ -35,6 +35,7 @@ typedef struct py_known_type {
     PyTypeObject *type;    /* NULL: an empty entry */
     bool has_exchange_api; /* the type has the table */
     bool is_described;     /* the table describes its objects fully, `__dlpack__` does not differ */
+    bool is_torch;         /* torch.Tensor or a subclass, by torch_views_known */
     const struct dl_exchange_api *table; /* NULL if absent */
 } py_known_type;
 

@@ -5,7 +5,7 @@
 #define GR_PYTHON_TENSORS_H
 
 #include "python/state.h"
-#include "python/torch_shim.h"
+#include "python/operands/torch_shim.h"
 
 enum { PY_TENSOR_KEYS = 8 };
 

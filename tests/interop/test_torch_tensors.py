@@ -257,9 +257,25 @@ def test_a_stream_of_another_device_is_named(device, place):
 @pytest.fixture
 def view():
     """The core's description: (address, elements, dtype, CUDA device or -1, lazy sign), or None."""
-    if _core.torch_view(torch.zeros(1)) is None:
+    if _core.torch_view(torch.zeros(1))[0] is None:
         pytest.skip("this PyTorch has no C functions that describe tensors, or keeps them elsewhere")
-    return _core.torch_view
+    return lambda a: _core.torch_view(a)[0]
+
+
+@pytest.mark.usefixtures("view")
+def test_descriptions_have_shapes_and_strides(place, capfd):
+    device = (1, -1) if place == "cpu" else (2, place.index)
+    a = torch.arange(60.0, device=place).reshape(3, 4, 5)
+    for dtype in (torch.float32, torch.bfloat16, torch.complex128, torch.bool, torch.uint8):
+        b = a.to(dtype)
+        for each in (b, b[1:, ::2], b.permute(2, 0, 1), b[0, 0, 0], b[:0], b[:1].expand(7, 4, 5)):
+            for one in (each, torch.nn.Parameter(each, requires_grad=False)):
+                strides, bits = one.stride(), 8 * one.element_size()
+                described = _core.torch_view(one)[1]
+                assert described == (one.data_ptr(), tuple(one.shape), strides, bits, device)
+    for other in (torch.zeros(3).to_sparse(), torch.zeros(2, device="meta"), np.zeros(3), 5):
+        assert _core.torch_view(other)[1] is None
+    assert capfd.readouterr().err == ""
 
 
 def test_descriptions_are_those_of_pytorch(view, place):

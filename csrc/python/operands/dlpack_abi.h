@@ -62,7 +62,7 @@ _Static_assert(sizeof(dl_tensor) == 48 && sizeof(dl_managed_tensor) == 64 &&
                    sizeof(dl_managed_tensor_versioned) == 80 && sizeof(dl_exchange_api) == 56,
                "DLPack fixes these sizes");
 
-enum { DL_MAJOR_VERSION = 1, DL_READ_ONLY = 1, DL_COPIED = 2, DL_MAX_NDIM = 64, DL_CUDA = 2 };
+enum { DL_MAJOR_VERSION = 1, DL_READ_ONLY = 1, DL_COPIED = 2, DL_MAX_NDIM = 64, DL_CPU = 1, DL_CUDA = 2 };
 
 /* Type codes (DLDataTypeCode). */
 enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_COMPLEX, DL_BOOL };

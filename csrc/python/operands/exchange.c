@@ -6,6 +6,7 @@
 
 #include "python/args.h"
 #include "python/methods.h"
+#include "python/operands/torch_shim.h"
 
 /* Checks the result of PyObject_GetAttr. 1: *out is the attribute; 0: no such attribute; -1 with an
    exception set. */
@@ -53,6 +54,8 @@ static int inspect_type(PyTypeObject *type, py_known_type *out) {
         return -1;
     out->is_described = PyMapping_HasKeyString(own, "__dlpack__") != 0;
     Py_DECREF(own);
+    const torch_views views = torch_views_get();
+    out->is_torch = views.type != NULL && PyType_IsSubtype(type, views.type);
     return 0;
 }
 
@@ -95,13 +98,13 @@ static int is_true_attribute(const py_state *state, PyObject *object, py_name na
 
 /* Whether a tensor is more than its memory, which the C functions do not check: PyTorch's tensors may require
    a gradient, or be a lazily negated or conjugated view. -1 with an exception set. */
-static int has_extra_semantics(const py_state *state, PyObject *object, bool detached) {
-    static const py_name more[] = {PY_NAME_is_neg, PY_NAME_is_conj, PY_NAME_requires_grad};
-    const size_t count = sizeof more / sizeof more[0] - (detached ? 1 : 0);
-    int said = 0;
-    for (size_t i = 0; said == 0 && i < count; ++i)
-        said = is_true_attribute(state, object, more[i]);
-    return said;
+static int has_extra_semantics(const py_state *state, PyObject *object, bool is_torch, bool detached) {
+    int more = is_torch ? torch_has_lazy_sign(torch_views_known(), object, true) : -1;
+    if (more < 0) { /* unknown without these attributes */
+        more = is_true_attribute(state, object, PY_NAME_is_neg);
+        more = more != 0 ? more : is_true_attribute(state, object, PY_NAME_is_conj);
+    }
+    return more != 0 || detached ? more : is_true_attribute(state, object, PY_NAME_requires_grad);
 }
 
 /* Returns the truth of object.name(), which is found faster as a method than as an attribute; else as
@@ -170,7 +173,17 @@ int py_tensor_borrow_similar(PyObject *object, const py_borrowing *borrowing, dl
     return out->device.type == DL_CUDA && out->device.number == borrowing->device;
 }
 
-int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_tensor *out) {
+/* Describes a tensor of PyTorch without a reference to it; false, perhaps with an exception set, if PyTorch
+   refuses. `is_plain`: no transform has wrapped the tensor. */
+static bool describe_torch(const dl_exchange_api *table, PyObject *object, bool is_plain,
+                           dl_tensor *described) {
+    return (is_plain && torch_describe(torch_views_known(), object, described)) ||
+           (table->dltensor_from_py_object_no_sync != NULL &&
+            table->dltensor_from_py_object_no_sync(object, described) == 0);
+}
+
+int py_tensor_from_object(py_state *state, PyObject *object, bool detached, dl_tensor *described,
+                          py_tensor *out) {
     *out = (py_tensor){.managed = NULL};
     py_known_type known;
     if (find_type(state, Py_TYPE(object), &known) < 0)
@@ -179,14 +192,23 @@ int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_t
     out->has_exchange_api = known.has_exchange_api;
     if (table == NULL)
         return 0;
-    const int more = has_extra_semantics(state, object, detached);
+    const int more = has_extra_semantics(state, object, known.is_torch, detached);
     if (more != 0)
         return more < 0 ? -1 : 0;
+    if (known.is_torch && described != NULL && describe_torch(table, object, detached, described)) {
+        out->is_borrowed = find_stream(table, described, &out->stream);
+        return out->is_borrowed ? 1 : reject();
+    }
+    if (reject() < 0)
+        return -1;
     const bool parsed =
         table->managed_tensor_from_py_object_no_sync(object, &out->managed) == 0 && out->managed != NULL;
     if (parsed && out->managed->major == DL_MAJOR_VERSION &&
-        find_stream(table, &out->managed->tensor, &out->stream))
+        find_stream(table, &out->managed->tensor, &out->stream)) {
+        if (described != NULL)
+            *described = out->managed->tensor;
         return 1;
+    }
     const int rejected = reject();
     if (parsed)
         dl_release(out->managed);
@@ -268,7 +290,7 @@ int py_tensor_from_jax(py_state *state, PyObject *object, py_tensor *out) {
 
 PyObject *py_dlpack_exchange(PyObject *module, PyObject *object) {
     py_tensor tensor;
-    const int parsed = py_tensor_from_object(PyModule_GetState(module), object, false, &tensor);
+    const int parsed = py_tensor_from_object(PyModule_GetState(module), object, false, NULL, &tensor);
     if (parsed <= 0)
         return parsed < 0 ? NULL : Py_NewRef(Py_None);
     PyObject *owner = dl_owner_capsule(tensor.managed);

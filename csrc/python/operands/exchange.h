@@ -8,16 +8,20 @@
 
 typedef struct py_tensor {
     dl_managed_tensor_versioned *managed; /* owned until dl_release; NULL: none */
-    bool has_exchange_api;                /* its type has the table: then no other C protocol may be tried */
-    bool is_jax;                          /* see py_tensor_from_jax */
-    uintptr_t stream; /* the producer's current stream (CUstream); 0: legacy default stream */
+    bool is_borrowed;      /* `managed` is NULL: the description has no reference to the object */
+    bool has_exchange_api; /* its type has the table: then no other C protocol may be tried */
+    bool is_jax;           /* see py_tensor_from_jax */
+    uintptr_t stream;      /* the producer's current stream (CUstream); 0: legacy default stream */
 } py_tensor;
 
 /* 1: converted; the tensor is on a CUDA device. 0: no table, a tensor that its memory alone does not
    determine (a gradient, a conjugate view), or the producer rejected it: `__dlpack__` has to be called from
    Python, which raises the reason. -1: an attribute raised an exception, which is set. `detached`: the caller
-   has checked the type, and autograd does not record the call, so that the tensor may require a gradient. */
-int py_tensor_from_object(py_state *state, PyObject *object, bool detached, py_tensor *out);
+   has checked the type, and autograd does not record the call, so that the tensor may require a gradient.
+   *described is valid until dl_release, or if `out` is borrowed while the object lives and is not changed;
+   only tensors of PyTorch, which are never read-only, are borrowed. NULL: nothing is borrowed. */
+int py_tensor_from_object(py_state *state, PyObject *object, bool detached, dl_tensor *described,
+                          py_tensor *out);
 
 /* Converts an array of JAX on a CUDA device by its `__dlpack__`, as its type has no table of C functions. The
    elements are valid for work in the legacy default stream. JAX may reuse the memory as soon as the tensor is

@@ -223,15 +223,18 @@ static void convert_device_array(const py_array *array, py_operand *out) {
 }
 
 static int convert_tensor(py_state *state, PyObject *object, py_conversion conversion, py_operand *out) {
-    int status = py_tensor_from_object(state, object, conversion == PY_DETACHED, &out->tensor);
-    if (status == 0 && conversion == PY_DEFERRED && !out->tensor.has_exchange_api)
+    dl_tensor tensor;
+    int status = py_tensor_from_object(state, object, conversion == PY_DETACHED, &tensor, &out->tensor);
+    if (status == 0 && conversion == PY_DEFERRED && !out->tensor.has_exchange_api) {
         status = py_tensor_from_jax(state, object, &out->tensor);
+        if (status > 0)
+            tensor = out->tensor.managed->tensor;
+    }
     if (status < 0)
         return status;
     if (status == 0)
         return out->tensor.has_exchange_api ? 0 : convert_cuda_array_interface(state, object, out);
-    const dl_tensor *tensor = &out->tensor.managed->tensor;
-    return find_numpy_dtype(state, tensor->dtype, &out->dtype) && describe_tensor(tensor, out);
+    return find_numpy_dtype(state, tensor.dtype, &out->dtype) && describe_tensor(&tensor, out);
 }
 
 int py_operand_borrow(py_state *state, PyObject *object, py_borrowing *borrowing, py_operand *out) {

@@ -33,7 +33,7 @@ typedef struct py_operand {
 static inline void py_operand_init(py_operand *self) {
     self->owner = self->resize_guard = NULL;
     self->tensor.managed = NULL;
-    self->tensor.is_jax = false;
+    self->tensor.is_jax = self->tensor.is_borrowed = false;
     self->on_device = self->stream_persists = false;
     self->stream_owner = NULL;
 }

@@ -2,9 +2,10 @@
    (torch/csrc/inductor/aoti_torch/c/shim.h and torch/csrc/stable/c/shim.h), and the few without a C name that
    it does not cover. No header of PyTorch is needed to build, and one binary serves all its versions; where a
    function is missing, its caller falls back to Python code. */
-#ifndef GR_PYTHON_TORCH_SHIM_H
-#define GR_PYTHON_TORCH_SHIM_H
+#ifndef GR_PYTHON_OPERANDS_TORCH_SHIM_H
+#define GR_PYTHON_OPERANDS_TORCH_SHIM_H
 
+#include "python/operands/dlpack_abi.h"
 #include "python/state.h"
 
 typedef void *torch_tensor; /* AtenTensorHandle: the receiver owns it */
@@ -30,6 +31,10 @@ typedef struct torch_shim {
     int32_t (*get_device_type)(torch_tensor tensor, int32_t *out);
     int32_t (*get_device_index)(torch_tensor tensor, int32_t *out);
     int32_t (*is_contiguous)(torch_tensor tensor, bool *out);
+    /* get_dim is NULL unless these three and get_numel are found. */
+    int32_t (*get_dim)(torch_tensor tensor, int64_t *out);
+    int32_t (*get_sizes)(torch_tensor tensor, int64_t **out);
+    int32_t (*get_strides)(torch_tensor tensor, int64_t **out);
     bool (*is_negative)(const torch_tensor tensor); /* at::native::is_neg, or NULL */
     bool (*is_conjugate)(const torch_tensor tensor);
     int32_t host_type, strided; /* the shim's codes of the CPU and of dense tensors */
@@ -66,6 +71,15 @@ typedef struct torch_view {
 /* Returns where tensors are in their objects: found once, by a new tensor whose handle is known. */
 torch_views torch_views_get(void);
 
+/* Returns the same without a search: NULL if torch_views_get has found no type yet. */
+const torch_views *torch_views_known(void);
+
+/* Describes an object of the type or a subclass, without a call of Python: `out` is valid while the object
+   lives and is not changed. False: it is no dense tensor on a CUDA device or the CPU, or its dtype is
+   unknown. Gradients, conjugate and negative bits are not read. PyTorch logs an error for a tensor without
+   memory, such as that of a transform. */
+bool torch_describe(const torch_views *self, PyObject *object, dl_tensor *out);
+
 /* Describes an object of the type or a subclass, without a call of Python. False: it is no dense tensor in C
    order with memory, or its dtype is unknown. Gradients, conjugate and negative bits are not read. */
 bool torch_view_of(const torch_views *self, PyObject *object, torch_view *out);
@@ -77,5 +91,7 @@ bool torch_view_is_current(const torch_views *self, PyObject *object, const torc
 /* Whether the elements are those in memory with another sign: a lazily negated or conjugated view. -1:
    unknown, as the functions were not found. */
 int torch_view_has_lazy_sign(const torch_views *self, const torch_view *view);
+/* The same of an object of the type or a subclass. */
+int torch_has_lazy_sign(const torch_views *self, PyObject *object, bool is_complex);
 
 #endif

@@ -1,8 +1,9 @@
 /* Implements torch_shim.h. */
-#include "python/torch_shim.h"
+#include "python/operands/torch_shim.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/dtypes.h"
@@ -29,6 +30,11 @@ static void find_views(void *library) {
     if (shim.get_dtype == NULL || shim.get_layout == NULL || shim.get_device_type == NULL ||
         shim.get_device_index == NULL || shim.is_contiguous == NULL || host_type == NULL || strided == NULL)
         shim.get_numel = NULL;
+    *(void **)&shim.get_dim = dlsym(library, "aoti_torch_get_dim");
+    *(void **)&shim.get_sizes = dlsym(library, "aoti_torch_get_sizes");
+    *(void **)&shim.get_strides = dlsym(library, "aoti_torch_get_strides");
+    if (shim.get_numel == NULL || shim.get_sizes == NULL || shim.get_strides == NULL)
+        shim.get_dim = NULL;
     shim.host_type = host_type == NULL ? 0 : host_type();
     shim.strided = strided == NULL ? 0 : strided();
 }
@@ -131,23 +137,20 @@ static void find_type(torch_views *self) {
     found->delete_tensor(tensor);
 }
 
+static torch_views known_views;
+static atomic_bool views_are_known;
+
 torch_views torch_views_get(void) {
-    static torch_views views;
-    static bool is_known;
-    pthread_mutex_lock(&mutex);
-    const bool known = is_known;
-    torch_views found = views;
-    pthread_mutex_unlock(&mutex);
-    if (known)
-        return found;
-    found = (torch_views){.shim = torch_shim_get(), .offset = sizeof(PyObject)};
+    if (atomic_load(&views_are_known))
+        return known_views;
+    torch_views found = {.shim = torch_shim_get(), .offset = sizeof(PyObject)};
     for (size_t i = 0; i < GR_DTYPE_COUNT; ++i)
         found.codes[i] = found.shim->find_dtype[i] != NULL ? found.shim->find_dtype[i]() : -1;
     find_type(&found); /* not under the mutex: it may run Python code */
     pthread_mutex_lock(&mutex);
-    if (is_searched && !is_known) {
-        views = found;
-        is_known = true;
+    if (is_searched && !atomic_load(&views_are_known)) {
+        known_views = found;
+        atomic_store(&views_are_known, true);
     }
     pthread_mutex_unlock(&mutex);
     return found;
@@ -158,9 +161,41 @@ static const void *impl_of(torch_tensor tensor) {
     return *(void *const *)tensor;
 }
 
+const torch_views *torch_views_known(void) {
+    return atomic_load(&views_are_known) && known_views.type != NULL ? &known_views : NULL;
+}
+
+static torch_tensor tensor_of(const torch_views *self, PyObject *object) {
+    return (char *)object + self->offset;
+}
+
+bool torch_describe(const torch_views *self, PyObject *object, dl_tensor *out) {
+    const torch_shim *get = self->shim;
+    torch_tensor tensor = tensor_of(self, object);
+    int32_t layout, dtype, device;
+    int64_t ndim;
+    size_t i = 0;
+    if (get->get_dim == NULL || get->get_layout(tensor, &layout) != 0 || layout != get->strided ||
+        get->get_device_type(tensor, &device) != 0 ||
+        (device != get->device_type && device != get->host_type) ||
+        get->get_device_index(tensor, &out->device.number) != 0 || get->get_dtype(tensor, &dtype) != 0)
+        return false;
+    while (i < GR_DTYPE_COUNT && self->codes[i] != dtype)
+        ++i;
+    if (i == GR_DTYPE_COUNT || get->get_dim(tensor, &ndim) != 0 || ndim > DL_MAX_NDIM ||
+        get->get_sizes(tensor, &out->shape) != 0 || get->get_strides(tensor, &out->strides) != 0 ||
+        get->get_data_ptr(tensor, &out->data) != 0)
+        return false;
+    out->device.type = device == get->device_type ? DL_CUDA : DL_CPU;
+    out->ndim = (int32_t)ndim;
+    out->dtype = dl_dtype_of((gr_dtype)i);
+    out->byte_offset = 0;
+    return true;
+}
+
 bool torch_view_of(const torch_views *self, PyObject *object, torch_view *out) {
     const torch_shim *get = self->shim;
-    torch_tensor tensor = (char *)object + self->offset;
+    torch_tensor tensor = tensor_of(self, object);
     int32_t layout, dtype, device, index;
     bool in_order;
     int64_t count;
@@ -198,24 +233,58 @@ bool torch_view_is_current(const torch_views *self, PyObject *object, const torc
            get->get_device_index(tensor, &index) == 0 && index == view->device;
 }
 
-int torch_view_has_lazy_sign(const torch_views *self, const torch_view *view) {
-    const torch_shim *ask = self->shim;
-    const bool is_complex = gr_dtype_is_complex(view->dtype);
+static int has_lazy_sign(const torch_shim *ask, const torch_tensor tensor, bool is_complex) {
     if (ask->is_negative == NULL || (is_complex && ask->is_conjugate == NULL))
         return -1;
-    return ask->is_negative(view->tensor) || (is_complex && ask->is_conjugate(view->tensor));
+    return ask->is_negative(tensor) || (is_complex && ask->is_conjugate(tensor));
 }
 
-/* Describes a tensor for the tests: (address, elements, dtype, CUDA device or -1, lazy sign), or None. */
+int torch_view_has_lazy_sign(const torch_views *self, const torch_view *view) {
+    return has_lazy_sign(self->shim, view->tensor, gr_dtype_is_complex(view->dtype));
+}
+
+int torch_has_lazy_sign(const torch_views *self, PyObject *object, bool is_complex) {
+    return has_lazy_sign(self->shim, tensor_of(self, object), is_complex);
+}
+
+static PyObject *tuple_of(const int64_t *values, int32_t count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (int32_t d = 0; tuple != NULL && d < count; ++d) {
+        PyObject *value = PyLong_FromLongLong(values[d]);
+        if (value == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, d, value);
+    }
+    return tuple;
+}
+
+/* Describes a tensor for the tests: (address, elements, dtype, CUDA device or -1, lazy sign), or None if it
+   is not in C order; and (address, shape, strides, bits, DLPack's device), or None. */
 PyObject *py_torch_view(PyObject *Py_UNUSED(module), PyObject *object) {
     const torch_views views = torch_views_get();
     torch_view view;
-    if (views.type == NULL || !PyObject_TypeCheck(object, views.type) ||
-        !torch_view_of(&views, object, &view))
-        return Py_NewRef(Py_None);
-    return Py_BuildValue("(KKsii)", (unsigned long long)view.address, (unsigned long long)view.count,
-                         gr_dtypes[view.dtype].numpy_name, view.device,
-                         torch_view_has_lazy_sign(&views, &view));
+    dl_tensor tensor;
+    PyObject *in_order = NULL, *description = NULL;
+    const bool is_tensor = views.type != NULL && PyObject_TypeCheck(object, views.type);
+    if (is_tensor && torch_view_of(&views, object, &view))
+        in_order = Py_BuildValue("(KKsii)", (unsigned long long)view.address, (unsigned long long)view.count,
+                                 gr_dtypes[view.dtype].numpy_name, view.device,
+                                 torch_view_has_lazy_sign(&views, &view));
+    else
+        in_order = Py_NewRef(Py_None);
+    if (in_order != NULL && is_tensor && torch_describe(&views, object, &tensor))
+        description =
+            Py_BuildValue("(KNNi(ii))", (unsigned long long)(uintptr_t)tensor.data,
+                          tuple_of(tensor.shape, tensor.ndim), tuple_of(tensor.strides, tensor.ndim),
+                          (int)tensor.dtype.bits, (int)tensor.device.type, (int)tensor.device.number);
+    else if (in_order != NULL)
+        description = Py_NewRef(Py_None);
+    if (description == NULL) {
+        Py_XDECREF(in_order);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", in_order, description);
 }
 
 PyObject *py_torch_shim(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
