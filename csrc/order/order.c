@@ -352,13 +352,21 @@ static void plan_interpolation(planner *self, uint32_t out) {
     gr_program_relocate(self->program, offsetof(gr_order_quantiles, out), out);
 }
 
+/* Whether a warp or a block selects from a line that it holds, and counts its valid elements as well. */
+static bool counts_lines(const gr_order_request *self) {
+    return self->length <= GR_ORDER_WARP_TILE ||
+           self->length * gr_dtypes[self->dtype].item_bytes <= MAX_SHARED_LINE;
+}
+
 /* Counts the valid elements of each line, from which the selection computes its ranks. */
 static void plan_valid(planner *self) {
     planner counting = *self;
-    counting.at.out =
+    self->at.ranks = counting.at.out =
         gr_program_buffer(self->program, GR_BUFFER_TEMPORARY, (size_t)self->params.lines * sizeof(uint64_t));
-    plan_count_valid(&counting);
-    self->at.ranks = counting.at.out;
+    if (counts_lines(self->of))
+        self->params.flags |= GR_ORDER_COUNTS_LINES;
+    else
+        plan_count_valid(&counting);
 }
 
 static void plan_select(planner *self) {

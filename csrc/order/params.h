@@ -38,6 +38,7 @@ enum {
     GR_ORDER_SORTED_OUTPUT = 8192,   /* A warp writes the gathered elements in order. */
     GR_ORDER_VALID_MIDDLE = 16384,   /* A line's ranks are the two in the middle of its valid elements. */
     GR_ORDER_VALID_QUANTILE = 32768, /* A line's ranks are the two around the quantile `q` of them. */
+    GR_ORDER_COUNTS_LINES = 65536,   /* The kernel that selects writes the number of valid elements first. */
 };
 
 /* State of the selection of one rank: the digits of its key so far, and its rank among the elements that

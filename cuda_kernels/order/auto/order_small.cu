@@ -31,6 +31,15 @@ template <class Key, unsigned each> struct Ranked {
             }
             return;
         }
+        if (p.flags & GR_ORDER_COUNTS_LINES) {
+            unsigned valid = 0;
+#pragma unroll
+            for (unsigned e = 0; e < each; ++e)
+                valid += __popc(__ballot_sync(all, there[e] && key[e] != Keys<Key>::none) & own);
+            if (there[0] && place == 0)
+                reinterpret_cast<uint64_t *>(p.ranks)[line] = valid;
+            __syncwarp(); // given_rank reads the count
+        }
         bool nan = false;
 #pragma unroll
         for (unsigned e = 0; e < each; ++e)
