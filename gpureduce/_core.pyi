@@ -467,7 +467,10 @@ def fast_path(
         tuple[tuple[object, str | None, object], ...],
         tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
         Callable[[], bool],
-        Callable[..., object] | bool | None,
+        tuple[Callable[..., object], tuple[object, ...], int, Callable[..., object]]
+        | Callable[..., object]
+        | bool
+        | None,
         dict[str, object],
     ]
     | None = None,

@@ -11,8 +11,9 @@ void py_tensors_free(py_tensors *self) {
         return;
     Py_XDECREF((PyObject *)self->type);
     Py_XDECREF((PyObject *)self->subtype);
-    PyObject *const objects[] = {self->guards,      self->grad_enabled, self->record,       self->new_empty,
-                                 self->dtype_names, self->data_ptr,     self->requires_grad};
+    PyObject *const objects[] = {self->guards,        self->grad_enabled, self->record,
+                                 self->new_empty,     self->dtype_names,  self->data_ptr,
+                                 self->requires_grad, self->apply,        self->defaults};
     for (size_t i = 0; i < sizeof objects / sizeof objects[0]; ++i)
         Py_XDECREF(objects[i]);
     for (size_t i = 0; i < GR_DTYPE_COUNT; ++i)
@@ -66,6 +67,23 @@ static int parse_dtypes(py_tensors *self, PyObject *dtypes) {
     return 0;
 }
 
+/* Parses a callable, None, True or a tuple. -1 with an exception set. */
+static int parse_record(py_tensors *self, PyObject *record) {
+    PyObject *apply, *defaults;
+    if (!PyTuple_Check(record)) {
+        self->record = Py_NewRef(record);
+        return 0;
+    }
+    if (!PyArg_ParseTuple(record, "OO!nO", &apply, &PyTuple_Type, &defaults, &self->shared, &record))
+        return -1;
+    self->record = Py_NewRef(record);
+    self->apply = Py_NewRef(apply);
+    self->defaults = Py_NewRef(defaults);
+    return PyTuple_GET_SIZE(defaults) <= PY_ARGUMENTS && self->shared <= PyTuple_GET_SIZE(defaults)
+               ? 0
+               : PY_RAISE(PyExc_ValueError, "record: expected a default for each shared argument");
+}
+
 static int check_guards(PyObject *guards) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(guards); ++i) {
         PyObject *guard = PyTuple_GET_ITEM(guards, i);
@@ -96,7 +114,6 @@ py_tensors *py_tensors_parse(PyObject *rules) {
     self->subtype = (PyTypeObject *)Py_NewRef(subtype);
     self->guards = Py_NewRef(guards);
     self->grad_enabled = Py_NewRef(grad_enabled);
-    self->record = Py_NewRef(record);
     self->new_empty = PyUnicode_InternFromString("new_empty");
     self->data_ptr = PyUnicode_InternFromString("data_ptr");
     self->requires_grad = PyUnicode_InternFromString("requires_grad");
@@ -105,7 +122,7 @@ py_tensors *py_tensors_parse(PyObject *rules) {
         self->dtype_names == NULL || parse_keys(included, self->included, &self->included_count) < 0 ||
         parse_keys(excluded, self->excluded, &self->excluded_count) < 0 ||
         parse_keys(recording, self->recording, &self->recording_count) < 0 ||
-        parse_dtypes(self, dtypes) < 0) {
+        parse_record(self, record) < 0 || parse_dtypes(self, dtypes) < 0) {
         py_tensors_free(self);
         return NULL;
     }
@@ -180,13 +197,35 @@ py_tensor_call py_tensors_call(const py_tensors *self, PyObject *a, PyObject *co
     return self->record != Py_None ? PY_TENSORS_RECORDED : PY_TENSORS_OPERATOR;
 }
 
+/* Records the result of a call by positional arguments, which does not fill in defaults in Python. Borrows
+   the reference to the result. */
+static PyObject *apply(const py_tensors *self, PyObject *result, PyObject *const *args, Py_ssize_t count) {
+    PyObject *given[PY_ARGUMENTS + 1], *list = PyList_New(1);
+    const Py_ssize_t all = PyTuple_GET_SIZE(self->defaults);
+    if (list == NULL)
+        return NULL;
+    PyList_SET_ITEM(list, 0, Py_NewRef(result));
+    for (Py_ssize_t i = 0; i < all; ++i)
+        given[i] = i < count ? args[i] : PyTuple_GET_ITEM(self->defaults, i);
+    given[all] = list;
+    PyObject *recorded = PyObject_Vectorcall(self->apply, given, (size_t)all + 1, NULL);
+    Py_DECREF(list);
+    if (recorded != NULL && PyTuple_CheckExact(recorded)) /* values and indices */
+        Py_SETREF(recorded, PyObject_Call((PyObject *)Py_TYPE(result), recorded, NULL));
+    return recorded;
+}
+
 PyObject *py_tensors_record(const py_tensors *self, PyObject *result, PyObject *const *args, Py_ssize_t count,
                             PyObject *names) {
-    PyObject *given[1 + PY_ARGUMENTS];
-    const size_t all = (size_t)count + (names == NULL ? 0 : (size_t)PyTuple_GET_SIZE(names));
-    given[0] = result;
-    memcpy(given + 1, args, all * sizeof *args);
-    PyObject *recorded = PyObject_Vectorcall(self->record, given, (size_t)count + 1, names);
+    PyObject *given[1 + PY_ARGUMENTS], *recorded;
+    if (self->apply != NULL && names == NULL && count <= self->shared) {
+        recorded = apply(self, result, args, count);
+    } else {
+        const size_t all = (size_t)count + (names == NULL ? 0 : (size_t)PyTuple_GET_SIZE(names));
+        given[0] = result;
+        memcpy(given + 1, args, all * sizeof *args);
+        recorded = PyObject_Vectorcall(self->record, given, (size_t)count + 1, names);
+    }
     Py_DECREF(result);
     return recorded;
 }

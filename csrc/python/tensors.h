@@ -4,8 +4,8 @@
 #ifndef GR_PYTHON_TENSORS_H
 #define GR_PYTHON_TENSORS_H
 
-#include "python/state.h"
 #include "python/operands/torch_shim.h"
+#include "python/state.h"
 
 enum { PY_TENSOR_KEYS = 8 };
 
@@ -17,8 +17,12 @@ typedef struct py_tensors {
     uint16_t recording[PY_TENSOR_KEYS]; /* dispatch keys, which autograd excludes where it records nothing */
     size_t included_count, excluded_count, recording_count;
     PyObject *grad_enabled; /* a callable: whether autograd records operators */
-    PyObject *record;       /* called with the result and the arguments if autograd records the call;
-                               None: the operator is called instead; True: results have no gradient */
+    PyObject *record; /* called with the result and the arguments if autograd records the call; None: the
+                         operator is called instead; True: results have no gradient */
+    /* Called instead with up to `shared` positional arguments, the rest of the defaults, and a list of the
+       result; or NULL. */
+    PyObject *apply, *defaults;
+    Py_ssize_t shared;
     PyObject *dtypes[GR_DTYPE_COUNT];  /* PyTorch's dtype of results, or NULL */
     int32_t codes[GR_DTYPE_COUNT];     /* the shim's code of this dtype; -1: there is none */
     PyObject *new_empty, *dtype_names; /* a method name; a tuple of the keyword `dtype` */
@@ -26,10 +30,11 @@ typedef struct py_tensors {
 } py_tensors;
 
 /* Parses ((type, subtype), guards, (not included, excluded, recording), grad_enabled, record, dtypes by
-   name). In a plain state a guard's object, or its attribute, is the expected value; without an attribute
-   name the object is called first. The first dispatch keys are not among the thread's included ones, the
-   second among its excluded ones, and the third not among its excluded ones where autograd records: numbers,
-   none if the shim has none. NULL with an exception set; else a new object for py_tensors_free. */
+   name), where `record` may be (apply, defaults, shared, record). In a plain state a guard's object, or its
+   attribute, is the expected value; without an attribute name the object is called first. The first dispatch
+   keys are not among the thread's included ones, the second among its excluded ones, and the third not among
+   its excluded ones where autograd records: numbers, none if the shim has none. NULL with an exception set;
+   else a new object for py_tensors_free. */
 py_tensors *py_tensors_parse(PyObject *rules);
 void py_tensors_free(py_tensors *self);
 
@@ -43,8 +48,8 @@ typedef enum py_tensor_call {
     PY_TENSORS_RECORDED,   /* the dispatcher may be left out, but autograd records the call */
 } py_tensor_call;
 
-/* Returns what `record` returns for a result, to which it steals the reference, and the arguments of a
-   vectorcall, at most PY_ARGUMENTS. NULL with an exception set. */
+/* Returns what `apply` or `record` returns for a result, to which it steals the reference, and the arguments
+   of a vectorcall, at most PY_ARGUMENTS. NULL with an exception set. */
 PyObject *py_tensors_record(const py_tensors *self, PyObject *result, PyObject *const *args, Py_ssize_t count,
                             PyObject *names);
 

@@ -73,21 +73,35 @@ def _records() -> bool:
     return torch.is_grad_enabled() and not _is_excluded(_AUTOGRAD)
 
 
+class Recording(NamedTuple):
+    """How autograd records an operator with a known result: by a function of the inputs and the result.
+
+    The result is an item of a list, as a tensor would be one of the node's inputs.
+    """
+
+    parameters: tuple[str, ...]
+    apply: Callable[..., Any]
+    defaults: tuple
+
+
+recordings: dict[str, Recording | None] = {}  # by the operator's name; None: results have no gradient
+Record = tuple[Callable[..., Any], tuple, int, Callable[..., Any]]
+
+
 def core_call(
     op: str,
     parameters: tuple[str, ...],
     dtypes: Mapping[str, torch.dtype],
-    record: Callable[..., Any] | bool | None = None,
+    record: Record | bool | None = None,
     exact: bool = False,
     named: tuple[str, ...] = (),
     report: Callable[..., Any] | None = None,
 ) -> Function | None:
     """Return the core's function of tensors for these parameters; None if it cannot be used.
 
-    `dtypes` maps dtypes of the core's results to those of tensors. `record` is called with the result and the
-    arguments if autograd has to record the call, and returns the result; True: the result has no gradient.
-    The function returns NotImplemented, before any work, for calls that need the operator. `report` makes the
-    result of values and indices.
+    `dtypes` maps dtypes of the core's results to those of tensors. `record` is what `recorder` returns, for
+    calls that autograd has to record; True: the result has no gradient. The function returns NotImplemented,
+    before any work, for calls that need the operator. `report` makes the result of values and indices.
     """
     if _guards is None or not torch.cuda.is_available():
         return None
@@ -116,23 +130,11 @@ def direct(operator: Function, core: Function | None) -> Function:
     return call
 
 
-class Recording(NamedTuple):
-    """How autograd records an operator with a known result: by a function of the inputs and the result.
+def recorder(recording: Recording, parameters: tuple[str, ...]) -> Record:
+    """Return what records a result of the core as the operator's.
 
-    The result is an item of a list, as a tensor would be one of the node's inputs.
-    """
-
-    parameters: tuple[str, ...]
-    apply: Callable[..., Any]
-    defaults: tuple
-
-
-recordings: dict[str, Recording | None] = {}  # by the operator's name; None: results have no gradient
-
-
-def recorder(recording: Recording, parameters: tuple[str, ...]) -> Callable[..., Any]:
-    """Return a function that records a result of the core as the operator's, and returns it.
-
+    It is the function of the node, the defaults of its arguments, how many positional arguments of the public
+    function are its first ones, and a function for other calls of the result and their arguments.
     `parameters` are those of the public function, by position; the operator's are among them or options.
     """
     names, apply, defaults = recording
@@ -141,18 +143,15 @@ def recorder(recording: Recording, parameters: tuple[str, ...]) -> Callable[...,
         shared -= 1
 
     def record(result: Any, *args: Any, **options: Any) -> Any:
-        if len(args) <= shared and not options:
-            outputs = apply(*args, *defaults[len(args) :], [result])
-        else:
-            given = dict(zip(parameters, args, strict=False)) | options
-            for torchs, name in _PYTORCHS:
-                if given.get(torchs) is not None:
-                    given[name] = given[torchs]
-            inputs = [given.get(name, value) for name, value in zip(names, defaults, strict=True)]
-            outputs = apply(*inputs, [result])
+        given = dict(zip(parameters, args, strict=False)) | options
+        for torchs, name in _PYTORCHS:
+            if given.get(torchs) is not None:
+                given[name] = given[torchs]
+        inputs = [given.get(name, value) for name, value in zip(names, defaults, strict=True)]
+        outputs = apply(*inputs, [result])
         return type(result)(*outputs) if isinstance(outputs, tuple) else outputs
 
-    return record
+    return apply, defaults, shared, record
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -173,7 +172,7 @@ def shortcut(
         count, names = code.co_argcount, code.co_varnames
         positional, named = names[:count], names[count : count + code.co_kwonlyargcount]
         known = tuple([name for name in named if name in _KNOWN])
-        record: Callable[..., Any] | bool | None = None
+        record: Record | bool | None = None
         if function.__name__ in recordings:
             recording = recordings[function.__name__]
             record = True if recording is None else recorder(recording, positional)

@@ -23,6 +23,13 @@ def _keep(ctx: Any, inputs: tuple) -> torch.Tensor:
     return a
 
 
+def note_shape(ctx: Any, a: torch.Tensor, axis: Any, kept: bool, result: list[torch.Tensor]) -> torch.Tensor:
+    """Save what `keep_shape` saves, of a result that is known; return it."""
+    ctx.kept, ctx.shape = kept, a.shape
+    ctx.axes = axes_of(axis, a.ndim) if type(axis) is list else _axes_of(axis, a.ndim)
+    return result[0]
+
+
 def broadcast(ctx: Any, result: torch.Tensor) -> torch.Tensor:
     """Restore the reduced axes, with length one, in a tensor of the result's shape."""
     if not ctx.kept:
@@ -44,6 +51,9 @@ def keep_input(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
 def keep_both(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
     """Save what the gradients of extremes need."""
     ctx.save_for_backward(_keep(ctx, inputs), output)
+
+
+NOTES = {keep_shape: note_shape}  # functions of one call for known results
 
 
 def of_sum(ctx: Any, grad: torch.Tensor) -> Gradients:

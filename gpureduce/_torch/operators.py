@@ -127,7 +127,7 @@ def _noting(name: str, gradient: Gradient) -> type[Any]:
         return output
 
     members = {
-        "forward": staticmethod(forward),
+        "forward": staticmethod(gradients.NOTES.get(gradient.keep, forward)),
         "backward": staticmethod(lambda ctx, *grads: (*gradient.of(ctx, *grads), None)),
     }
     function: Any = type(f"gpureduce_{name}", (torch.autograd.function._SingleLevelFunction,), members)

@@ -165,6 +165,18 @@ def test_calls_that_are_recorded(device, tensors, monkeypatch):
     ((result, *inputs),) = calls
     assert result.numpy().tobytes() == gpureduce.sum(a, axis=1).numpy().tobytes() and inputs == [a, 1, False]
     assert function(a, 7, False) is NotImplemented and len(calls) == 1
+
+    def apply(*inputs):
+        assert inputs[:-1] == (a, 1, 4, 5)
+        return inputs[-1][0]
+
+    record = apply, (None, 3, 4, 5), 2, recorded
+    applying = _core.fast_path("sum", (*PARAMETERS, "initial"), (), None, 0, False, tensors(record))
+    assert applying(a, 1).numpy().tobytes() == result.numpy().tobytes() and len(calls) == 1
+    assert applying(a, 1, False) == "recorded" and calls.pop()[1:] == (a, 1, False)
+    for wrong in ((print, (), 1, print), (print, [], 0, print), (print, (1,)), (print, (1,) * 99, 0, print)):
+        with pytest.raises((TypeError, ValueError)):
+            _core.fast_path("sum", PARAMETERS, (), None, 0, False, tensors(wrong))
     results_without_gradients = _core.fast_path("sum", PARAMETERS, (), None, 0, False, tensors(True))
     assert results_without_gradients(a, 1, False).shape == (5,)
     monkeypatch.setattr(Level, "current", 0)
