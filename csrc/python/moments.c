@@ -193,14 +193,9 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
  * set. */
 static PyObject *view_part(const py_moments *self, py_array *block, size_t k, uint64_t pitch, size_t ndim,
                            const uint64_t *extent) {
-    const gr_dtype dtype = k == 0 ? GR_DTYPE_i64 : self->dtype;
-    py_array *view = py_array_new(block->state, block->kind, block->index, dtype, ndim, extent);
-    if (view == NULL)
-        return NULL;
-    py_array_set_stream(view, block->stream, block->stream_owner, true);
-    view->process = block->process;
-    view->base = (py_array *)Py_NewRef(block);
-    view->pointer = block->pointer + pitch * k;
+    py_array *view = py_array_new_view(block, k == 0 ? GR_DTYPE_i64 : self->dtype, ndim, extent);
+    if (view != NULL)
+        view->pointer = block->pointer + pitch * k;
     return (PyObject *)view;
 }
 

@@ -44,8 +44,7 @@ typedef enum py_quantiles {
 PyObject *py_fast_quantiles(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_topk. */
 typedef enum py_sort { PY_TOPK, PY_SORT, PY_ARGSORT } py_sort;
-/* Calls `report` with values and indices to make the result. `moments` calls it with the moments, and
-   py_fast_softmax_denominator with the array of both results. */
+/* Calls `report` with values and indices to make the result. `moments` calls it with the moments. */
 PyObject *py_fast_topk(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_segments: segment_reduce, reduceat, group_reduce. */
 enum { PY_BY_OFFSETS, PY_BY_INDICES, PY_BY_LABELS };

@@ -240,11 +240,7 @@ def _of_exponentials(
     return ReductionCall(operand, options, axis, out, keepdims)
 
 
-def _parts(both: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    return both[..., 0], both[..., 1]
-
-
-@fast_path_named(_parts)
+@fast_path_named(floating.ignore_nonfinite)
 def softmax_denominator(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -301,4 +297,4 @@ def _both_on_device(call: ReductionCall, dtype: np.dtype, pair: np.dtype) -> tup
     output.wait_for_inputs()
     run("softmax", call.operand, call.axes, None, None, core_out, None, output.stream)
     both = output.give(both)
-    return _parts(both)
+    return both[..., 0], both[..., 1]

@@ -345,6 +345,7 @@ def test_few_python_calls_lead_to_the_core(device, on_gpu):
         (1, lambda: gpureduce.dot(there, there, exact=True)),
         (1, lambda: gpureduce.fsum(there)),
         (1, lambda: gpureduce.logical_xor(rows, axis=1)),
+        (1, lambda: gpureduce.softmax_denominator(rows, axis=1)),
         (2, lambda: gpureduce.logical_xor(array, device=device)),
         (5, lambda: gpureduce.partial(rows, "sum", axis=1, as_device=True)),
         (5, lambda: gpureduce.partial(rows, "mean", axis=1, as_device=True)),

@@ -256,9 +256,8 @@ static bool set_view_address(const py_array *array, PyObject *strides, long long
     return low >= 0 && high <= (int64_t)size_in_bytes(base);
 }
 
-/* A view of the array's memory in C order, without an address yet. NULL with an exception set. */
-static py_array *new_view(py_state *state, py_array *array, size_t ndim, const uint64_t *extent) {
-    py_array *view = py_array_new(state, array->kind, array->index, array->dtype, ndim, extent);
+py_array *py_array_new_view(py_array *array, gr_dtype dtype, size_t ndim, const uint64_t *extent) {
+    py_array *view = py_array_new(array->state, array->kind, array->index, dtype, ndim, extent);
     if (view == NULL)
         return NULL;
     py_array_set_stream(view, array->stream, array->stream_owner, true);
@@ -281,7 +280,7 @@ PyObject *py_array_view(PyObject *module, PyObject *args) {
         return NULL;
     if (PyTuple_GET_SIZE(strides) != PyTuple_GET_SIZE(shape))
         return PyErr_Format(PyExc_ValueError, "strides: expected one an axis");
-    py_array *view = new_view(state, array, ndim, extent);
+    py_array *view = py_array_new_view(array, array->dtype, ndim, extent);
     if (view == NULL)
         return NULL;
     /* A view without elements has no address, and the strides of C order. */
@@ -338,7 +337,7 @@ PyObject *py_array_reshaped(PyObject *module, PyObject *args) {
         return Py_NewRef(Py_NotImplemented);
     if (detach_stream_now(array) < 0)
         return NULL;
-    py_array *view = new_view(state, array, ndim, extent);
+    py_array *view = py_array_new_view(array, array->dtype, ndim, extent);
     if (view == NULL)
         return NULL;
     view->pointer = array->pointer;

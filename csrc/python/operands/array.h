@@ -37,6 +37,9 @@ int py_array_init(PyObject *module, py_state *state);
    package has registered its class (py_array_class). */
 py_array *py_array_new(py_state *state, gr_device_kind kind, int index, gr_dtype dtype, size_t ndim,
                        const uint64_t *extent);
+/* Returns a new view of an array's memory in C order, whose address the caller sets. NULL with an exception
+   set. The stream of the array persists. */
+py_array *py_array_new_view(py_array *array, gr_dtype dtype, size_t ndim, const uint64_t *extent);
 /* `stream_persists`: the stream outlives the array, because it lives as long as the process or as `owner`
    (may be NULL). */
 void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner, bool stream_persists);
