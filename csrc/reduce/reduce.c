@@ -117,6 +117,20 @@ bool gr_reduction_is_only_position(const gr_reduction *self) {
            !self->layout.has_second;
 }
 
+/* Returns the bytes from the first element to the last one if there are no gaps between the elements, in any
+   order of the dimensions; else SIZE_MAX. */
+static size_t packed_bytes(const gr_layout *layout) {
+    const uint64_t item = layout->item_bytes;
+    uint64_t count = 1, end = item;
+    for (size_t d = 0; d < layout->ndim; ++d) {
+        if (layout->extent[d] > 1 && layout->stride[d] < (int64_t)item)
+            return SIZE_MAX;
+        count *= layout->extent[d];
+        end += layout->extent[d] > 1 ? (uint64_t)layout->stride[d] * (layout->extent[d] - 1) : 0;
+    }
+    return end == count * item ? (size_t)end : SIZE_MAX;
+}
+
 static void plan_general(const gr_reduction *self, const gr_device_caps *caps, gr_program *program) {
     const size_t result_bytes = result_bytes_of(self);
     if (gr_reduction_is_only_position(self)) {
@@ -134,6 +148,8 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
     };
     if (operands.has_second)
         operands.second = gr_program_input(program, 1);
+    else
+        program->input_bytes = packed_bytes(&self->layout);
     if (self->plan.count > 1)
         operands.states = gr_program_buffer(program, GR_BUFFER_TEMPORARY, self->plan.states_bytes);
     for (size_t pass = 0; pass < self->plan.count; ++pass) {
