@@ -153,18 +153,34 @@ gr_status gr_allocation_acquire(gr_allocation_list *allocations, const gr_stream
     return GR_OK;
 }
 
+/* Frees memory in the order of its stream. False if the stream is destroyed, or is being captured. */
+static bool free_in_stream(const gr_allocation *allocation) {
+    gr_backend *backend = allocation->list->backend;
+    const gr_stream_state *state = &allocation->stream_state;
+    gr_stream_state now;
+    gr_error ignored;
+    const bool usable = backend->streams->get_state(backend, state->stream, &now, &ignored) == GR_OK &&
+                        !now.capture_would_invalidate && now.id == state->id && now.capture == 0;
+    if (usable)
+        backend->streams->free_async(backend, state->stream, allocation->address);
+    return usable;
+}
+
 void gr_allocation_release(gr_allocation *allocation, bool shared) {
     gr_allocation_list *list = allocation->list;
     gr_backend *backend = list->backend;
-    gr_stream_state now;
     gr_error ignored;
-    if (shared || allocation->stream_state.capture != 0 ||
-        backend->streams->get_state(backend, allocation->stream_state.stream, &now, &ignored) != GR_OK ||
-        now.capture_would_invalidate || now.id != allocation->stream_state.id || now.capture != 0) {
-        release(allocation); /* the stream is destroyed, or is being captured */
+    bool freed = false;
+    if (!shared && allocation->stream_state.capture == 0) {
+        const bool attached = backend->attach != NULL && backend->attach(backend, &ignored) == GR_OK;
+        freed = free_in_stream(allocation);
+        if (attached)
+            backend->detach(backend);
+    }
+    if (!freed) {
+        release(allocation);
         return;
     }
-    backend->streams->free_async(backend, allocation->stream_state.stream, allocation->address);
     free(allocation);
     unreference_list(list);
 }
