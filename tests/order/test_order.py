@@ -626,6 +626,25 @@ def test_kernels_have_no_races(dtype, shape):
         assert {kernel.races for kernel in kernel_profiles(launches, "", 0)} == {()}
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(9, 20), (5, 100), (4, 300), (2, 3900), (2, 17000)], ids=str)
+def test_kernels_count_the_valid_elements_of_short_lines_as_they_select(dtype, shape):
+    """One launch selects and one takes the mean; longer lines are counted by a launch before."""
+    rng = np.random.default_rng(shape[1])
+    a = rng.standard_normal(shape).astype(dtype)
+    a[rng.random(shape) < 0.3] = np.nan
+    a[0] = np.nan
+    result, launched, problem = observe(
+        lambda device: _core.order_valid(a, None, True, (None, device, 0, 0)), True
+    )
+    assert problem is None
+    np.testing.assert_array_equal(result[1:], np.nanmedian(a[1:], axis=1))
+    assert np.isnan(result[0])
+    kernels = kernel_profiles(launched, "", 0)
+    assert {kernel.races for kernel in kernels} == {()}
+    assert (len(kernels) == 2) == (shape[1] < 4000)
+
+
 @pytest.mark.parametrize(
     ("dtype", "shape_and_k"),
     [
