@@ -280,6 +280,19 @@ PyObject *py_as_tuple(PyObject *list) {
     return tuple;
 }
 
+PyObject *py_make_tuple(PyObject *make, PyObject *const *items, size_t count) {
+    if (!PyType_Check(make) || !PyType_IsSubtype((PyTypeObject *)make, &PyTuple_Type))
+        return PyObject_Vectorcall(make, items, count, NULL);
+    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; tuple != NULL && i < count; ++i)
+        PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, Py_NewRef(items[i]));
+    PyObject *arguments = tuple == NULL ? NULL : PyTuple_Pack(1, tuple);
+    PyObject *made = arguments == NULL ? NULL : PyTuple_Type.tp_new((PyTypeObject *)make, arguments, NULL);
+    Py_XDECREF(arguments);
+    Py_XDECREF(tuple);
+    return made;
+}
+
 PyObject *py_tuple_of_integers(const int64_t *values, size_t step, Py_ssize_t count) {
     PyObject *tuple = PyTuple_New(count);
     for (Py_ssize_t i = 0; tuple != NULL && i < count; ++i) {

@@ -86,6 +86,8 @@ int py_end(const py_state *state, py_work *work, gr_status status);
 void py_append(PyObject **list, PyObject *item);
 /* Converts a list to a tuple and steals the reference to the list. Returns NULL for NULL. */
 PyObject *py_as_tuple(PyObject *list);
+/* Returns make(*items); a named tuple is made without its Python code. NULL with an exception set. */
+PyObject *py_make_tuple(PyObject *make, PyObject *const *items, size_t count);
 /* Return `count` numbers; NULL with an exception set. Integers are `step` elements apart in memory. */
 PyObject *py_tuple_of_integers(const int64_t *values, size_t step, Py_ssize_t count);
 PyObject *py_list_of_doubles(const double *values, size_t count);

@@ -137,8 +137,7 @@ static PyObject *new_part(const py_job *job, gr_dtype dtype, PyArrayObject *sums
 static PyObject *make_result(const py_moments *self, PyObject **arrays, PyObject *make_tuple) {
     for (size_t k = self->order + 1; k < PARTS; ++k)
         arrays[k] = Py_NewRef(Py_None);
-    return PyObject_CallFunctionObjArgs(make_tuple, arrays[0], arrays[1], arrays[2], arrays[3], arrays[4],
-                                        NULL);
+    return py_make_tuple(make_tuple, arrays, PARTS);
 }
 
 PyObject *py_moments_from_sums(const py_moments *self, const py_job *job, PyArrayObject *sums,

@@ -136,8 +136,8 @@ static PyObject *results(const topk_call *self, PyObject *values, PyObject *repo
     PyObject *const indices = self->tensor != NULL  ? self->tensor
                               : self->job.on_device ? (PyObject *)self->indices
                                                     : self->host_indices;
-    PyObject *both = self->which == PY_ARGSORT ? Py_NewRef(indices)
-                                               : PyObject_CallFunctionObjArgs(report, values, indices, NULL);
+    PyObject *const pair[] = {values, indices};
+    PyObject *both = self->which == PY_ARGSORT ? Py_NewRef(indices) : py_make_tuple(report, pair, 2);
     Py_DECREF(values);
     return both;
 }

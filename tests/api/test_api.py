@@ -323,7 +323,7 @@ def test_few_python_calls_lead_to_the_core(device, on_gpu):
         lambda a: gpureduce.median(a, 0, device=device),
         lambda a: gpureduce.quantile(a, [0.25, 0.75], axis=0, device=device),
         lambda a: gpureduce.percentile(a, 25.0, device=device),
-        lambda a: gpureduce.topk(a, 3, device=device),  # and the class of its result
+        lambda a: gpureduce.topk(a, 3, device=device),
     ]
     flag, mask = (gpureduce.to_device(bools, device) for bools in (np.array(False), array < 3))
     for most, call in (
@@ -346,6 +346,7 @@ def test_few_python_calls_lead_to_the_core(device, on_gpu):
         (1, lambda: gpureduce.fsum(there)),
         (1, lambda: gpureduce.logical_xor(rows, axis=1)),
         (1, lambda: gpureduce.softmax_denominator(rows, axis=1)),
+        (1, lambda: gpureduce.moments(rows, axis=1)),
         (2, lambda: gpureduce.logical_xor(array, device=device)),
         (5, lambda: gpureduce.partial(rows, "sum", axis=1, as_device=True)),
         (5, lambda: gpureduce.partial(rows, "mean", axis=1, as_device=True)),
