@@ -27,6 +27,8 @@ SLOWER: dict[str, float] = {
     "ops.softmax(r, 1)": 2.1,
     "ops.sum(r, 1).backward(w)": 1.8,
 }
+# Calls that PyTorch lacks take at most this multiple of the time of `torch.sum(x, 1)`.
+MAX_OF_SUM = 1.8
 # Calls whose results depend on numbers that the host needs.
 WAITING = {"bincount(g, minlength=8)"}
 
@@ -50,6 +52,21 @@ def test_calls_take_no_longer_than_pytorchs(text, device, torch):
         if ratios[-1] <= limit:
             return
     pytest.fail(f"{text}: {ratios} of PyTorch's time, more than {limit}")
+
+
+@pytest.mark.parametrize("text", [text for text, theirs in CALLS.items() if not theirs])
+def test_calls_that_pytorch_lacks_take_little_longer_than_its_sum(text, device, torch):
+    arrays = host_calls.inputs()
+    contenders = host_calls.calls(torch, text, arrays, device)
+    contenders["torch"] = host_calls.calls(torch, "sum(x, axis=1)", arrays, device)["torch"]
+    ratios = []
+    for _ in range(TRIES):
+        taken = batch_times(contenders, torch.cuda.synchronize, host_calls.BATCH, TURNS, host_calls.WARM_UP)
+        best = {name: min(values) for name, values in taken.items()}
+        ratios.append(max(us for name, us in best.items() if name != "torch") / best["torch"])
+        if ratios[-1] <= MAX_OF_SUM:
+            return
+    pytest.fail(f"{text}: {ratios} of the time of torch.sum, more than {MAX_OF_SUM}")
 
 
 @pytest.mark.parametrize("text", CALLS)
