@@ -24,10 +24,21 @@ def _keep(ctx: Any, inputs: tuple) -> torch.Tensor:
 
 
 def note_shape(ctx: Any, a: torch.Tensor, axis: Any, kept: bool, result: list[torch.Tensor]) -> torch.Tensor:
-    """Save what `keep_shape` saves, of a result that is known; return it."""
-    ctx.kept, ctx.shape = kept, a.shape
-    ctx.axes = axes_of(axis, a.ndim) if type(axis) is list else _axes_of(axis, a.ndim)
+    """Save what `keep_shape` saves, of a result that is known; return it. The node finds the axes."""
+    ctx.shape, ctx.axis, ctx.kept = a.shape, axis, kept
     return result[0]
+
+
+def note_both(ctx: Any, a: torch.Tensor, axis: Any, kept: bool, result: list[torch.Tensor]) -> torch.Tensor:
+    """Save what `keep_both` saves, of a result that is known; return it. The node finds the axes."""
+    ctx.shape, ctx.axis, ctx.kept = a.shape, axis, kept
+    ctx.save_for_backward(a, result[0])
+    return result[0]
+
+
+def noted_axes(ctx: Any) -> tuple[int, ...]:
+    """Return the axes of a noted reduction, ascending."""
+    return axes_of(ctx.axis, len(ctx.shape))
 
 
 def broadcast(ctx: Any, result: torch.Tensor) -> torch.Tensor:
@@ -53,7 +64,8 @@ def keep_both(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
     ctx.save_for_backward(_keep(ctx, inputs), output)
 
 
-NOTES = {keep_shape: note_shape}  # functions of one call for known results
+# Functions of one call for known results, and the attributes that their nodes compute.
+NOTES = {keep_shape: (note_shape, {"axes": noted_axes}), keep_both: (note_both, {"axes": noted_axes})}
 
 
 def of_sum(ctx: Any, grad: torch.Tensor) -> Gradients:

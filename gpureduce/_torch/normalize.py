@@ -268,6 +268,14 @@ def keep_softmax(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
     ctx.save_for_backward(output)
 
 
+def note_softmax(ctx: Any, a: torch.Tensor, axis: int, result: list[torch.Tensor]) -> torch.Tensor:
+    """Save what `keep_softmax` saves, of a result that is known; return it."""
+    output = result[0]
+    ctx.axis = axis % output.ndim
+    ctx.save_for_backward(output)
+    return output
+
+
 def softmax_gradient(grad: torch.Tensor, y: torch.Tensor, axis: int) -> torch.Tensor:
     """Return the gradient of the input of a softmax whose results are y."""
     above, y = wide(grad), wide(y)

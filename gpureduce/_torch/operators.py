@@ -86,6 +86,13 @@ _GRADIENTS = {
 }
 
 
+_NOTES: dict[Callable, tuple[Callable, dict[str, Callable]]] = {
+    **gradients.NOTES,
+    normalize.keep_softmax: (normalize.note_softmax, {}),
+}
+_SLOTS = ("axes", "axis", "kept", "shape")
+
+
 # Identifies a dispatch key set; old versions of PyTorch have no raw representation.
 _told_apart = getattr(torch._C.DispatchKeySet, "raw_repr", repr)
 
@@ -126,14 +133,17 @@ def _noting(name: str, gradient: Gradient) -> type[Any]:
         gradient.keep(ctx, inputs[:-1], output)
         return output
 
+    note, computed = _NOTES.get(gradient.keep, (forward, {}))
     members = {
-        "forward": staticmethod(gradients.NOTES.get(gradient.keep, forward)),
+        "forward": staticmethod(note),
         "backward": staticmethod(lambda ctx, *grads: (*gradient.of(ctx, *grads), None)),
     }
     function: Any = type(f"gpureduce_{name}", (torch.autograd.function._SingleLevelFunction,), members)
     # Attributes in slots take less time than the first entry of a dict.
     node = function._backward_cls
-    function._backward_cls = type(node.__name__, (node,), {"__slots__": ("axes", "axis", "kept", "shape")})
+    slots = tuple([each for each in _SLOTS if each not in computed])
+    properties = {each: property(of) for each, of in computed.items()}
+    function._backward_cls = type(node.__name__, (node,), {"__slots__": slots, **properties})
     return function
 
 
