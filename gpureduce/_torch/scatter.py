@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gpureduce._rules import arguments as rules
-from gpureduce._torch import operators, sharding, torch
+from gpureduce._torch import kernels, operators, sharding, torch
 from gpureduce._torch.direct import core_call
 from gpureduce._torch.groups import axis_of_rows
 from gpureduce._torch.kernels import is_whole
@@ -15,6 +15,7 @@ from gpureduce._torch.kernels import is_whole
 REDUCTIONS = {"sum": "sum", "prod": "prod", "mean": "mean", "amax": "max", "amin": "min"}
 _SEGMENTS = ("sum", "mean", "max", "min", "prod")
 _INDICES = (torch.int32, torch.int64)
+_ROUNDED = frozenset(each for each in kernels.BY_NAME.values() if not is_whole(each))
 _core_groups = core_call("group_reduce", operators.OF_LABELS, operators.OF_GROUPS)
 _core_segments = core_call("segment_reduce", operators.OF_OFFSETS, operators.OF_GROUPS)
 
@@ -94,10 +95,11 @@ def _index_added(input: Any, dim: Any, index: Any, source: Any) -> Any:
     """Add the sums of rows to floating-point numbers."""
     if _core_groups is None or type(input) is not torch.Tensor or type(dim) is not int or _compiling():
         return NotImplemented
-    if input.is_nested:  # it has no shape
+    dtype = input.dtype
+    if dtype not in _ROUNDED or input.is_nested:  # a nested tensor has no shape
         return NotImplemented
-    shape, dtype = input.shape, input.dtype
-    if not -len(shape) <= dim < len(shape) or is_whole(dtype):
+    shape = input.shape
+    if not -len(shape) <= dim < len(shape):
         return NotImplemented
     if not isinstance(index, torch.Tensor) or index.dtype not in _INDICES:
         return NotImplemented
