@@ -220,7 +220,7 @@ bool torch_view_of(const torch_views *self, PyObject *object, torch_view *out) {
 
 bool torch_view_is_current(const torch_views *self, PyObject *object, const torch_view *view) {
     const torch_shim *get = self->shim;
-    torch_tensor tensor = (char *)object + self->offset;
+    torch_tensor tensor = tensor_of(self, object);
     int32_t code, index;
     bool in_order;
     int64_t count;
