@@ -124,10 +124,10 @@ template <class Of, class In> struct TileSum {
         return Of::finish(s.state(), count);
     }
 };
-template <> struct TileFunctor<Mean<int32_t>, int32_t> : TileSum<Mean<int32_t>, int32_t> {};
-template <> struct TileFunctor<Mean<uint32_t>, uint32_t> : TileSum<Mean<uint32_t>, uint32_t> {};
-template <> struct TileFunctor<Mean<int64_t>, int64_t> : TileSum<Mean<int64_t>, int64_t> {};
-template <> struct TileFunctor<Mean<uint64_t>, uint64_t> : TileSum<Mean<uint64_t>, uint64_t> {};
+template <> struct TileFunctor<Mean<int32_t>, int32_t> { using type = TileSum<Mean<int32_t>, int32_t>; };
+template <> struct TileFunctor<Mean<uint32_t>, uint32_t> { using type = TileSum<Mean<uint32_t>, uint32_t>; };
+template <> struct TileFunctor<Mean<int64_t>, int64_t> { using type = TileSum<Mean<int64_t>, int64_t>; };
+template <> struct TileFunctor<Mean<uint64_t>, uint64_t> { using type = TileSum<Mean<uint64_t>, uint64_t>; };
 
 // Integers of up to four bytes are compared as such.
 template <class In>

@@ -64,10 +64,10 @@ __device__ typename F::State best_of_tile(const In *in, unsigned stride, unsigne
 }
 
 // The functor that `tiles` calls: few elements may have a smaller State.
-template <class F, class In> struct TileFunctor : F {};
+template <class F, class In> struct TileFunctor { using type = F; };
 
 template <class Functor, class In> __device__ void reduce_tiles(const gr_general_params &p) {
-    using F = TileFunctor<Functor, In>;
+    using F = typename TileFunctor<Functor, In>::type;
     using State = typename F::State;
     __shared__ Vec16<In> tile[GR_TILE_BYTES / 16 + 1];
     const gr_tiles &t = p.tiles;
