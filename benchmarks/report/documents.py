@@ -19,6 +19,7 @@ from gpureduce._profiles.palette import DARK, LIGHT
 
 END = "<!-- end -->"
 SEEDS = (1, 2, 3, 4, 5)  # of drawn products
+CONVOLUTION_SEEDS = (2,)  # of drawn convolutions
 PALETTES = {"light": LIGHT, "dark": DARK}
 MATMUL, CONV = "docs/benchmarks/matmul.md", "docs/benchmarks/convolution.md"
 CONV_LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
@@ -72,6 +73,10 @@ def tables() -> dict[str, dict[str, str]]:
         found["docs/benchmarks/drawn-shapes.md"][f"<!-- cliffs-seed-{seed} -->"] = table
     found["docs/benchmarks/drawn-shapes.md"]["<!-- cliffs-products -->"] = drawn.products_table(
         *([load(f"cliffs_products_{when}{seed}_h200.json") for seed in SEEDS] for when in ("seed", "before"))
+    )
+    found["docs/benchmarks/drawn-shapes.md"]["<!-- cliffs-convolutions -->"] = drawn.convolutions_table(
+        [load(f"cliffs_convolutions_seed{seed}_h200.json") for seed in CONVOLUTION_SEEDS],
+        [load(f"cliffs_seed{seed}_h200.json") for seed in CONVOLUTION_SEEDS],
     )
     exact = segments.exact_table(load("segments_h100.json"))
     found["docs/benchmarks/scans-and-segments.md"]["<!-- exact-segments -->"] = exact
