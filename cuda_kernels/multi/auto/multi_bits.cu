@@ -9,7 +9,7 @@
 using namespace gr::multi;
 
 #define KERNELS(name, In)                                                                                    \
-    GR_ENTRY((GR_MULTI_THREADS, GR_MULTI_BLOCKS), multi_max_##name, gr_multi_params, largest_of_list<In>)    \
+    GR_ENTRY((GR_MULTI_THREADS), multi_max_##name, gr_multi_params, largest_of_list<In>)                     \
     GR_ENTRY((GR_MULTI_THREADS, GR_MULTI_BLOCKS), multi_scale_##name, gr_multi_params, scale_list<In>)
 
 KERNELS(f16, gr_f16)
