@@ -9,7 +9,7 @@ import gpureduce
 from benchmarks.harness import command
 from benchmarks.harness.results import RESULTS
 from benchmarks.suite import calls, host_calls, operators
-from tests.benchmarks.test_host_calls import MAX_RATIO, SLOWER, WAITING
+from tests.benchmarks.test_host_calls import MAX_OF_SUM, MAX_RATIO, SLOWER, WAITING
 
 OPERATORS = json.loads((RESULTS / "operators_h200.json").read_text(encoding="utf-8"))
 HOST_CALLS = json.loads((RESULTS / "host_calls_h200.json").read_text(encoding="utf-8"))
@@ -114,6 +114,8 @@ def test_what_all_calls_cost_the_host():
     assert slower <= set(SLOWER)
     assert all(1.05 < ratios[call] < bound for call, bound in SLOWER.items())
     assert waiting == WAITING
+    lacking = [max(row["us"].values()) for row in rows.values() if "torch" not in row["us"]]
+    assert max(lacking) <= MAX_OF_SUM * rows["sum(x, axis=1)"]["us"]["torch"]
 
 
 @pytest.mark.parametrize("text", host_calls.CALLS)

@@ -13,19 +13,12 @@ MAX_RATIO = 1.15
 TRIES, TURNS = 4, 6
 # Calls that take longer: at most these multiples of PyTorch's time.
 SLOWER: dict[str, float] = {
-    "moments(x, axis=1)": 1.4,
-    "nanmedian(x, axis=1)": 1.6,
-    "conv2d(c, f, padding=1)": 1.3,
-    "ops.conv2d(c, f, padding=1)": 1.5,
-    "ops.softmax(x, 1)": 1.3,
-    "ops.cumsum(x, 1)": 1.3,
-    "ops.index_add(z, 0, g, x)": 2.0,
-    "ops.sum(r, 1)": 2.0,
-    "ops.mean(r, 1)": 2.0,
-    "ops.max(r, 1)": 2.0,
-    "ops.matmul(r, x.T)": 1.4,
-    "ops.softmax(r, 1)": 2.1,
-    "ops.sum(r, 1).backward(w)": 1.8,
+    "ops.index_add(z, 0, g, x)": 1.8,
+    "ops.sum(r, 1)": 1.5,
+    "ops.mean(r, 1)": 1.6,
+    "ops.max(r, 1)": 1.7,
+    "ops.softmax(r, 1)": 1.8,
+    "ops.sum(r, 1).backward(w)": 1.6,
 }
 # Calls that PyTorch lacks take at most this multiple of the time of `torch.sum(x, 1)`.
 MAX_OF_SUM = 1.8
