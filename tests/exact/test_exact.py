@@ -199,6 +199,19 @@ def test_carries_of_outliers_over_all_digits(name, count, place):
         assert same(core(array, place), exact_sum(array))
 
 
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("count", [70, 3000, 20_000])
+def test_two_large_numbers_cancel(name, count, place):
+    """All others are outliers, and what a thread loads at once is added to the digits as one number."""
+    if name not in DTYPES:
+        pytest.skip("needs ml_dtypes")
+    dtype, rng = dtype_of(name), np.random.default_rng(14)
+    array = rng.standard_normal(count).astype(dtype)
+    array[[1, count // 2]] = dtype.type(2.0**100), dtype.type(-(2.0**100))
+    for blocks in (0, 3):
+        assert same(core(array, place, blocks=blocks), exact_sum(array)), blocks
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_window_rounds_by_its_last_bit(sign, place):
     """A tie but for a bit that lies more than 64 below the first."""

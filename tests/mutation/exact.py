@@ -378,7 +378,7 @@ MUTANTS = (
         "Group",
         "OutlierDigits<V>::add_double(sum);",
         ";",
-        sums("far_apart"),
+        sums("two_large"),
     ),
     Mutant(
         "the last digit of a float64 is lost",
