@@ -49,7 +49,8 @@ def data(kind: str, n: int, dtype: np.dtype, rng: np.random.Generator) -> np.nda
     if kind == "lognormal":
         return np.minimum(np.exp(rng.normal(0, 2, n)), np.finfo(dtype).max).astype(dtype)
     if kind == "wide":
-        return (rng.standard_normal(n) * 10.0 ** rng.uniform(-12, 12, n)).astype(dtype)
+        most = np.finfo(dtype).max
+        return np.clip(rng.standard_normal(n) * 10.0 ** rng.uniform(-12, 12, n), -most, most).astype(dtype)
     if kind == "largest":
         return (rng.choice([-1.0, 1.0], n) * np.finfo(dtype).max).astype(dtype)
     if kind == "constant":

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.harness import command, libraries, markdown, wall_clock
 from benchmarks.harness.benchmark import Benchmark, WrongResultError
+from benchmarks.suite import exact_sums
 from gpureduce._bench import files, stats, timing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -314,3 +316,12 @@ def test_options_of_all_benchmarks_have_one_parser():
     for name in NAMES:
         options = command.parse(name, [])
         assert isinstance(options, argparse.Namespace) and common <= set(vars(options))
+
+
+@pytest.mark.parametrize("dtype", exact_sums.FORMATS)
+@pytest.mark.parametrize("kind", exact_sums.CHECKED_KINDS)
+def test_data_of_exact_sums_are_finite(kind, dtype):
+    for n in (1, 2, 1000):
+        array = exact_sums.data(kind, n, np.dtype(dtype), np.random.default_rng(n))
+        assert array.dtype == dtype
+        assert np.isfinite(array).all()
