@@ -14,7 +14,7 @@ MUTANTS = (
         "what an axis repeats counts once",
         PLAN,
         "gr_general_plan_make",
-        "set_multiplicity(p, layout->idempotent ? 1 : multiplicity);",
+        "set_multiplicity(p, once_is_enough ? 1 : multiplicity);",
         "set_multiplicity(p, 1);",
         layouts("count_as_often"),
     ),

@@ -2,8 +2,9 @@
 
 from mutants import INCLUDE, Mutant
 
-SQUARES, SUMS, SEGMENTS, BITS, FINISH, SCALE = (
-    INCLUDE + f"multi/{name}.cuh" for name in ("squares", "sums", "segments", "bits", "finish", "scale")
+SQUARES, SUMS, SEGMENTS, BITS, FINGERPRINT, FINISH, SCALE = (
+    INCLUDE + f"multi/{name}.cuh"
+    for name in ("squares", "sums", "segments", "bits", "fingerprint", "finish", "scale")
 )
 CALL, TABLE = "csrc/python/array_list.c", "csrc/device/tables.c"
 
@@ -56,23 +57,23 @@ MUTANTS = (
     Mutant(
         "elements of bfloat16 are added to each other although they need 25 bits",
         SUMS,
-        "SumWindow",
-        "span = 34, together = 13,",
-        "span = 34, together = 14,",
+        "",
+        "bits = 8, log_adds = 12, together = 13;",
+        "bits = 8, log_adds = 12, together = 14;",
         lists("test_few_small and bfloat16"),
     ),
     Mutant(
         "elements of float16 are added to each other although they need 25 bits",
         SUMS,
-        "SumWindow",
-        "span = 255, together = 10,",
-        "span = 255, together = 11,",
+        "",
+        "bits = 11, log_adds = 12, together = 10;",
+        "bits = 11, log_adds = 12, together = 11;",
         lists("test_few_small and float16"),
     ),
     Mutant(
         "two elements are added to each other although they need 25 bits",
         SUMS,
-        "HalfSums",
+        "WindowSums",
         "apart <= Window::together + 3",
         "apart <= Window::together + 4",
         lists("test_few_small"),
@@ -80,15 +81,15 @@ MUTANTS = (
     Mutant(
         "the low bits of a window of sums are lost",
         SUMS,
-        "HalfSums",
-        "for (unsigned i = 0; i < 3; ++i) {",
-        "for (unsigned i = 0; i < 1; ++i) {",
+        "WindowSums",
+        "i < parts && x != 0;",
+        "i < 1 && x != 0;",
         lists("test_few_small"),
     ),
     Mutant(
         "a window of sums is never emptied before its end",
         SUMS,
-        "HalfSums",
+        "WindowSums",
         "taken > (1u << log_adds) / 2",
         "taken > 1u << 30",
         lists("test_a_window_of_sums"),
@@ -96,25 +97,25 @@ MUTANTS = (
     Mutant(
         "small elements are added in the window of sums of large ones",
         SUMS,
-        "HalfSums",
-        "most < upper && less >= lower",
-        "most < upper",
+        "WindowSums",
+        "magnitudes.most < upper && magnitudes.less >= lower",
+        "magnitudes.most < upper",
         lists("test_results_are_exact or test_few_small or test_full_windows"),
     ),
     Mutant(
         "what the sum of a batch leaves out is lost",
         SQUARES,
         "Squares",
-        "rest += all - (after - sum);",
-        "rest += 0 * all;",
+        "const double left = all - (after - sum);",
+        "const double left = 0 * all;",
         lists("test_few_small"),
     ),
     Mutant(
         "small elements are added in the window of large ones",
         SQUARES,
         "Squares",
-        "most < upper && less >= lower",
-        "most < upper",
+        "magnitudes.most < upper && magnitudes.less >= lower",
+        "magnitudes.most < upper",
         lists("test_state_is"),
     ),
     Mutant(
@@ -136,8 +137,8 @@ MUTANTS = (
     Mutant(
         "magnitudes of float64 lose the sign of the lower words",
         SUMS,
-        "Sums",
-        "unsigned i = sizeof(In) / 8;",
+        "WideSums",
+        "unsigned i = 1;",
         "unsigned i = 0;",
         lists("test_results_are_exact and float64"),
     ),
@@ -191,10 +192,10 @@ MUTANTS = (
     ),
     Mutant(
         "positions begin anew in each array",
-        BITS,
+        FINGERPRINT,
         "fingerprint_list",
-        "each ? segment.first : segment.position",
-        "segment.first",
+        "(each ? 0 : segment.position)",
+        "0",
         lists("test_fingerprint_is_that"),
     ),
     Mutant(

@@ -5,6 +5,7 @@ from mutants import INCLUDE, Mutant
 VARIANCE, POWERS = INCLUDE + "reduce/ops/variance.cuh", INCLUDE + "reduce/ops/moments.cuh"
 VARIANCE_SUMS = INCLUDE + "reduce/ops/variance_sums.cuh"
 VARIANCE_COMPLEX = INCLUDE + "reduce/ops/variance_complex.cuh"
+WIDE_INTEGERS = INCLUDE + "ops/wide_integers.cuh"
 PYTHON = "gpureduce/_reduce/"
 
 
@@ -96,12 +97,12 @@ MUTANTS = (
         ("tests/statistics/test_exponents.py", "-k", "largest_double or all_exponents"),
     ),
     Mutant(
-        "the borrow of 128 bits is forgotten",
-        VARIANCE,
-        "VarOfIntegers",
-        "__umul64hi(sum, sum) - (low < less);",
-        "__umul64hi(sum, sum);",
-        moments("small_integers"),
+        "a difference of 128 bits is one less",
+        WIDE_INTEGERS,
+        "minus",
+        "Int128{1, 0}",
+        "Int128{0, 0}",
+        ("tests/reductions/test_exact_integers.py",),
     ),
     Mutant(
         "only one half of complex numbers varies",

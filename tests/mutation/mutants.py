@@ -476,8 +476,8 @@ MUTANTS = (
     Mutant(
         "memory of one stream freed in another",
         "csrc/device/allocation.c",
-        "gr_allocation_release",
-        "free_async(backend, allocation->stream_state.stream, allocation->address);",
+        "free_in_stream",
+        "free_async(backend, state->stream, allocation->address);",
         "free_async(backend, 0, allocation->address);",
         STREAMS,
     ),
