@@ -9,6 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
+import gpureduce
 from tests.support.invariance import (
     LAYOUTS,
     LONG,
@@ -62,3 +63,18 @@ def test_the_check_finds_calls_that_depend_on_the_batch_and_on_the_start(promise
 def test_arrays_are_placed_as_the_check_says(device):
     array = placed(np.ones((3, 4), np.float32), 2, 3, device)
     assert array.shape == (3, 4) and array.strides == (32, 8) and (array.numpy() == 1).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "nansum", "nanmean", "norm"])
+def test_rows_keep_their_bits_if_results_are_in_another_order(name, dtype, device):
+    function = getattr(gpureduce, name)
+    rng = np.random.default_rng(zlib.crc32(f"{name} {dtype}".encode()))
+    for n in (40, 300, 1000, 5000):
+        exponents = rng.integers(-3, 4, (12, 5, n)) if name != "prod" else 0
+        array = (rng.standard_normal((12, 5, n)) * 10.0**exponents).astype(dtype)
+        want = function(gpureduce.to_device(array, device), axis=2).numpy()
+        for count in (1, 2, 7, 12):
+            swapped = gpureduce.to_device(array[:count], device).transpose(1, 0, 2)
+            got = function(swapped, axis=2).numpy().transpose()
+            assert got.tobytes("C") == want[:count].tobytes(), (n, count)

@@ -578,10 +578,17 @@ static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     return set_launch(launch, "axis", blocks, parts);
 }
 
+/* Whether the order of the elements of a result follows from its length alone, in whichever order the results
+   are written. */
+static bool is_row_in_fixed_order(const gr_layout *layout, const gr_general_params *p) {
+    return (layout->has_pieces || layout->fixed_order) && p->along.extent[1] == 1 &&
+           p->along.stride[0] == (int64_t)layout->item_bytes;
+}
+
 static bool plan_one(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const bool scattered = p->flags & GR_SCATTERED_OUTPUT;
-    const bool few = scattered && p->results * p->count <= FEW_SCATTERED;
+    const bool few = scattered && p->results * p->count <= FEW_SCATTERED && !is_row_in_fixed_order(layout, p);
     const bool side_by_side = layout->packed && !layout->has_second && p->count > 0 && !few;
     if (side_by_side && layout->only_rows)
         return plan_pieces(layout, launch) || plan_rows(layout, launch) || plan_any(layout, launch);
