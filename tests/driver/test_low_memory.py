@@ -16,6 +16,7 @@ from tests.support.fake_driver import driver_calls, run
 MEMORY = 1 << 20  # of the fake device
 LONG = (1 << 18) + 1000  # elements, which go through a ring of chunks
 HOST = (np.arange(1, 20001, dtype=np.int32) * 37 % 101 - 50).reshape(40, 500)
+LARGE = np.tile(HOST, (5, 1))  # beyond what kernels read in host memory
 
 
 class TheirError(RuntimeError):
@@ -67,7 +68,7 @@ def check_a_cache_is_released():
     there = gpureduce.to_device(HOST, "cuda")
     calls = (
         (lambda: gpureduce.to_device(HOST, "cuda").numpy(), HOST),
-        (lambda: gpureduce.sum(HOST, axis=0, device="cuda"), HOST.sum(axis=0)),
+        (lambda: gpureduce.sum(LARGE, axis=0, device="cuda"), LARGE.sum(axis=0)),
         (lambda: gpureduce.sum(there, axis=1).numpy(), HOST.sum(axis=1)),
         (lambda: gpureduce.sum(there, axis=0).numpy(), HOST.sum(axis=0)),
     )

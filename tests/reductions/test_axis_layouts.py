@@ -71,7 +71,7 @@ CUTS = {
     "three outside": (lambda a: five(a)[1:, 1:, 1:, 1:, 1:], (0, 1, 2), "axis"),
     "column repeated": (lambda a: expand(a[:3000:3, None], (1000, 7)), (1,), "axis"),
     "row repeated": (lambda a: expand(a[:3000], (17, 3000)), (0,), "axis"),
-    "both repeated": (lambda a: expand(a[:900].reshape(30, 1, 30), (30, 11, 30)), (1, 2), "axis"),
+    "both repeated": (lambda a: expand(a[:900].reshape(30, 1, 30), (30, 11, 30)), (1, 2), "tiles last"),
     "results repeated": (lambda a: expand(a[:900].reshape(30, 1, 30), (30, 700, 30)), (2,), "pieces ragged"),
     "results shared": (lambda a: expand(a[:3000].reshape(30, 1, 100), (30, 2000, 100)), (2,), "tiles last"),
     "all repeated": (lambda a: expand(a[:30, None], (30, 140_000))[:, :, None], (0, 2), "tiles last"),
