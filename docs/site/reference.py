@@ -66,7 +66,7 @@ def stand_in() -> None:
             sys.modules[name] = MagicMock(name=name, __spec__=importlib.machinery.ModuleSpec(name, None))
     if importlib.util.find_spec("torch") is None:
         sys.modules["torch"] = MagicMock(name="torch")
-        function = type("Function", (), {"apply": None})
+        function = type("Function", (), {"apply": None, "_backward_cls": type("Node", (), {})})
         sys.modules["torch"].autograd.function._SingleLevelFunction = function
 
 
