@@ -75,6 +75,16 @@ static bool is_narrow(const gr_normalize *self) {
     return gr_dtypes[self->dtype].item_bytes == 2;
 }
 
+/* Whether 16-bit elements are kept as they were loaded, and converted for each pass. */
+static bool converts_each_pass(const gr_normalize *self, const division *of) {
+    return is_narrow(self) && of->vectors != GR_NORMALIZE_VECTORS;
+}
+
+/* Blocks that the reference device holds at once. */
+static uint64_t resident_blocks(const division *of) {
+    return (uint64_t)gr_reference_device.multiprocessors * GR_NORMALIZE_SM_THREADS / of->threads;
+}
+
 /* Whether the kernels of staged.cuh take the rows. */
 static bool can_stage(const gr_normalize *self, const gr_device_caps *caps) {
     const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
@@ -119,13 +129,11 @@ static void plan_pipeline(const gr_normalize *self, const division *of, choice *
    an H200 are in docs/benchmarks/softmax-and-norms.md. */
 static void plan_resident(const gr_normalize *self, const division *of, choice *to) {
     const uint64_t rows = self->lines * self->inner, tiles = rows * of->tiles;
-    const uint64_t blocks =
-        (uint64_t)gr_reference_device.multiprocessors * GR_NORMALIZE_SM_THREADS / of->threads;
+    const uint64_t blocks = resident_blocks(of);
     const uint32_t lanes = to->blocks;
     const bool four = is_narrow(self) && lanes > 2 && 2 * rows * gr_ceil_div(lanes, 4) >= 3 * blocks;
     const bool two = is_norm(self) ? tiles >= 256 : !is_narrow(self) && tiles > 2 * blocks;
-    if (of->tiles > GR_NORMALIZE_LANES || (is_narrow(self) && of->vectors != GR_NORMALIZE_VECTORS) ||
-        !(two || four))
+    if (of->tiles > GR_NORMALIZE_LANES || converts_each_pass(self, of) || !(two || four))
         return;
     to->kind = RESIDENT;
     to->blocks = (uint32_t)gr_ceil_div(lanes, four ? 4 : 2);
@@ -133,10 +141,8 @@ static void plan_resident(const gr_normalize *self, const division *of, choice *
 }
 
 static choice choose(const gr_normalize *self, const division *of, const gr_device_caps *caps) {
-    const uint64_t blocks =
-        (uint64_t)gr_reference_device.multiprocessors * GR_NORMALIZE_SM_THREADS / of->threads;
-    const bool converts = is_narrow(self) && of->vectors != GR_NORMALIZE_VECTORS; /* as row_tiles does */
-    choice by = {.kind = of->tiles > 1 || converts ? TILES : ROWS,
+    const uint64_t blocks = resident_blocks(of);
+    choice by = {.kind = of->tiles > 1 || converts_each_pass(self, of) ? TILES : ROWS,
                  .blocks = 1,
                  .max_rows = blocks,
                  .stage_bytes = of->threads * of->vectors * 16};

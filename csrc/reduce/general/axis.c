@@ -160,6 +160,13 @@ static void set_iterator(gr_general_params *p, uint64_t length, uint64_t threads
     p->iterator = gr_dims_iterator(&p->along, step);
 }
 
+/* Whether the order of the elements of a result follows from its length alone, in whichever order the results
+   are written. */
+static bool is_row_in_fixed_order(const gr_layout *layout, const gr_general_params *p) {
+    return (layout->has_pieces || layout->fixed_order) && p->along.extent[1] == 1 &&
+           p->along.stride[0] == (int64_t)layout->item_bytes;
+}
+
 /* ---- vectors ---- */
 
 /* Whether the strides between rows are multiples of as many bytes. */
@@ -235,7 +242,7 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     const int64_t item = (int64_t)layout->item_bytes;
     uint64_t width = 1;
     /* A single result is here for the order that it has among others. */
-    const bool single = (layout->has_pieces || layout->fixed_order) && along->stride[0] == item;
+    const bool single = is_row_in_fixed_order(layout, p);
     if (p->count * layout->item_bytes > MAX_TILE_REGION || (p->results == 1 && !single) ||
         along->extent[1] > 1)
         return false;
@@ -576,13 +583,6 @@ static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     p->flags |= along_first ? GR_COALESCE_ALONG_REDUCED : 0;
     set_iterator(p, p->along.extent[0] * p->along.extent[1], along * parts);
     return set_launch(launch, "axis", blocks, parts);
-}
-
-/* Whether the order of the elements of a result follows from its length alone, in whichever order the results
-   are written. */
-static bool is_row_in_fixed_order(const gr_layout *layout, const gr_general_params *p) {
-    return (layout->has_pieces || layout->fixed_order) && p->along.extent[1] == 1 &&
-           p->along.stride[0] == (int64_t)layout->item_bytes;
 }
 
 static bool plan_one(const gr_layout *layout, gr_general_launch *launch) {
