@@ -1,8 +1,8 @@
 /* Products with a short k or few columns, without tiles of A in shared memory. matmul_short adds up float32
    in the order of m10 and float64 in the order of t5 while k is one part, and halves in the order of t3 or,
-   up to SHORTEST_K, in that of the kernel of dtypes without a rung, so that the choice between these kernels
-   may depend on the number of rows. matmul_columns has an order of its own, which depends on k and the dtype;
-   the choice of it depends on n, k and the dtype. */
+   up to SHORTEST_K, in the order of the kernel for dtypes without a rung, so that the choice between these
+   kernels may depend on the number of rows. matmul_columns has an order of its own, which depends on k and
+   the dtype; the choice of it depends on n, k and the dtype. */
 #include <stddef.h>
 
 #include "base/limits.h"

@@ -138,7 +138,7 @@ static int add_view(builder *self, size_t i, PyObject *object, const py_borrowin
     return 1;
 }
 
-/* Makes room for the views of a list whose first array is a tensor of PyTorch, and describes that one.
+/* Allocates the views of a list whose first array is a tensor of PyTorch, and describes that one.
    Without memory the list has no views. */
 static void begin_views(builder *self, PyObject *first) {
     py_array_list *list = self->list;

@@ -11,7 +11,8 @@
 #include "python/signature.h"
 #include "states/states.h"
 
-/* How the states of an operator merge, and which fields they have beside what the reduction writes. */
+/* How the states of an operator merge, and which fields they have in addition to what the reduction writes.
+ */
 static const struct {
     gr_op op;
     uint32_t merge_op;

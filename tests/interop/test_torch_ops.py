@@ -350,7 +350,7 @@ def samples(op, place):
     return [(a,), (a.transpose(0, 2), 1 if op in ONE_AXIS else (0, -1), True)]
 
 
-RECORDED = {  # an operator, parameters of its function, arguments beside the first tensor, and as options
+RECORDED = {  # an operator, parameters of its function, arguments after the first tensor, and as options
     "sum": ("a axis keepdims", (), {"dim": [0, 1], "keepdim": True}, ([0, 1], True)),
     "mean": ("a axis keepdims", (), {"axis": -1}, (-1,)),
     "prod": ("a axis keepdims", (1,), {}, ()),

@@ -140,7 +140,7 @@ def test_few_small_elements_among_large_ones_lose_no_bit(dtype, binades, device)
     "binades", [16, 18, 20, 25, 26, 27, 32, 34, 37, 40, 42, 53, 55, 56, 61, 63, 73, 75, 90]
 )
 def test_elements_of_so_many_binades_lose_no_bit(dtype, binades, device):
-    """Batches, the doubles of a window, and the window itself each hold so many."""
+    """Batches, the doubles of a window, and the window itself hold this many, each."""
     rng = np.random.default_rng(binades)
     bits = {"float16": 11, "bfloat16": 8, "float32": 24}[dtype]
     binades, largest = (min(binades, 29), 15) if dtype == "float16" else (binades, 40)

@@ -77,7 +77,7 @@ const torch_views *torch_views_known(void);
 /* Describes an object of the type or a subclass, without a call of Python: `out` is valid while the object
    lives and is not changed. False: it is no dense tensor on a CUDA device or the CPU, or its dtype is
    unknown. Gradients, conjugate and negative bits are not read. PyTorch logs an error for a tensor without
-   memory, such as that of a transform. */
+   memory, such as a tensor inside a transform. */
 bool torch_describe(const torch_views *self, PyObject *object, dl_tensor *out);
 
 /* Describes an object of the type or a subclass, without a call of Python. False: it is no dense tensor in C
