@@ -178,7 +178,7 @@ class Cccl(Benchmark):
             out.fill_(math.nan)
             call(0)
             if want is None:
-                found = self.found[0].values if name == "gpureduce" else out
+                found = self.torch.as_tensor(self.found[0].values if name == "gpureduce" else out)
                 right = self.torch.equal(found.sort().values, first.topk(case.size).values.sort().values)
             else:
                 right = bool(((out.double() - want).abs() <= TOLERANCE[case.dtype] * want.abs()).all())
