@@ -571,3 +571,27 @@ def test_layouts_have_few_cliffs():
     over = [row["of_torch"] for row in rows if row["of_torch"] > 1.05]
     assert len(rows) >= 320 and statistics.geometric_mean(row["of_torch"] for row in rows) <= 0.38
     assert len(over) <= 2 and max(over) <= 1.33
+
+
+def test_exact_sums_are_faster_than_cubs_sums_of_any_gpu():
+    """CUB's level of determinism "GPU to GPU" has bins of exponents, and is not correctly rounded."""
+    rows = [row for row in load("cccl_h200.json")["rows"] if row["what"] == "sum"]
+    share = {(row["dtype"], row["n"]): _of(row, "exact", "gpu_to_gpu") for row in rows}
+    assert len(share) == 18
+    assert all(share["float32", n] <= 0.75 for dtype, n in share if dtype == "float32")
+    assert all(share["float64", n] <= 0.52 for dtype, n in share if dtype == "float64" and n <= 1 << 24)
+    assert all(row["error"]["exact"] <= 2.0**-24 for row in rows if "error" in row)
+
+
+def test_top_k_and_equal_segments_beside_the_newest_cub():
+    rows = load("cccl_h200.json")["rows"]
+    top = [row for row in rows if row["what"] == "top"]
+    assert len(top) == 10
+    assert max(_of(row, "gpureduce", "torch") for row in top) <= 0.9
+    assert max(_of(row, "gpureduce", "cub") for row in top) <= 4.5
+    segments = {row["size"]: _of(row, "gpureduce", "cub") for row in rows if row["what"] == "segments"}
+    assert segments.pop(4) <= 1.45 and max(segments.values()) <= 1.05
+
+
+def _of(row, name, other):
+    return row["us"][name]["median"] / row["us"][other]["median"]
