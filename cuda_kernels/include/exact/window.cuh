@@ -14,6 +14,7 @@ namespace gr::exact {
 // exponent. Span neighbouring exponents are in a window, Above of them above the first largest one, and none
 // above Last. Of numbers with Room neighbouring ones a double holds the sum of what a thread loads at once.
 template <int Point, int Precision, int Bias, int Last, int Span, int Above, int Room> struct Exponents {
+    static constexpr unsigned point = Point;
     static constexpr int unit = Bias + Precision - 1; // of exponent 0, in bits below 1
     static constexpr int span = Span;
     static constexpr bool all = Span >= Last; // there are no others
@@ -111,6 +112,19 @@ template <> struct Window<double> : WindowExponents<double> {
     }
 };
 
+// Keys of numbers: the smallest one that is not 0, minus 1, and the largest.
+struct KeyRange {
+    uint32_t less = ~0u, most = 0;
+
+    __device__ void add(uint32_t smallest, uint32_t largest) {
+        less = min(less, smallest);
+        most = max(most, largest);
+    }
+    __device__ KeyRange of_warp() const {
+        return {~warp_max(~less), warp_max(most)};
+    }
+};
+
 // The outlier path: a block's sum of its outliers, in digits of 16 bits. An outlier adds its significand to
 // three neighbouring digits, one of float64 to five, by atomic additions in shared memory, which are exact in
 // any order. Every digit has a word of 32 bits for each lane, in a bank of its own, so the lanes of a warp
@@ -120,6 +134,7 @@ template <class V> struct OutlierDigits {
     static constexpr unsigned bias = size.below - 150; // of the exponent of a float32
     // Up to the last digit of the greatest element, or of the sum of what a thread loads at once.
     static constexpr unsigned rows = sizeof(V) == 8 ? 134 : 20, lanes = 32, words = rows / 2;
+    static constexpr bool many = words > 32; // so that it pays to add up digits of a range alone
 
     // Of 2,080 elements of a lane at most, digits of 16 bits are less than 2^28.
     static_assert(GR_EXACT_WINDOW_THREADS / 32 * (GR_EXACT_WINDOW_MAX_ELEMENTS + 2) <= 1 << 12,
@@ -181,23 +196,31 @@ template <class V> struct OutlierDigits {
             add_narrow(static_cast<int>(bits) < 0 ? -magnitude : magnitude, max(exponent, 1u) + bias);
         }
     }
-    // Moves the digits to the block's state: four threads add up the lanes of two digits, a word of the
-    // state.
-    static __device__ void fold() {
-        const unsigned part = threadIdx.x % 4;
-        for (unsigned word = threadIdx.x / 4; word < (words + 7) / 8 * 8; word += blockDim.x / 4) {
-            const int4 *low = reinterpret_cast<const int4 *>(digits()) + min(word, words - 1) * (lanes / 2);
+    // The first digit of a number, by its key.
+    static __device__ unsigned row(uint32_t key) {
+        constexpr unsigned above = sizeof(V) == 8 ? size.below - 1075 : bias;
+        return (max(key >> WindowExponents<V>::point, 1u) + above) / 16;
+    }
+    // Moves the digits of outliers in a range to the block's state: four threads add up the lanes of two
+    // digits, a word of the state. A sum of what a thread loads at once reaches one digit farther than its
+    // elements.
+    static __device__ void fold(KeyRange range) {
+        const unsigned part = threadIdx.x % 4, first = row(range.less + 1) / 2,
+                       last = min(row(range.most) / 2 + 3, words - 1), count = (last - first + 8) / 8 * 8;
+        for (unsigned i = threadIdx.x / 4; i < count; i += blockDim.x / 4) {
+            const unsigned word = min(first + i, words - 1);
+            const int4 *low = reinterpret_cast<const int4 *>(digits()) + word * (lanes / 2);
             int32_t sum[2] = {0, 0};
 #pragma unroll
-            for (unsigned i = 0; i < 4; ++i) {
+            for (unsigned k = 0; k < 4; ++k) {
                 const int4 some =
-                    low[i / 2 * (lanes / 4) + ((i + word) % 2) * 4 + part]; // neighbours: other banks
-                sum[i / 2] += some.x + some.y + some.z + some.w;
+                    low[k / 2 * (lanes / 4) + ((k + word) % 2) * 4 + part]; // neighbours: other banks
+                sum[k / 2] += some.x + some.y + some.z + some.w;
             }
             int64_t all = sum[0] + sum[1] * (int64_t(1) << 16);
             all += __shfl_xor_sync(0xffffffffu, static_cast<long long>(all), 1);
             all += __shfl_xor_sync(0xffffffffu, static_cast<long long>(all), 2);
-            if (part == 0 && word < words)
+            if (part == 0 && first + i <= last)
                 block_state()[word] = all;
         }
         __syncthreads();
@@ -335,7 +358,7 @@ template <class In, bool Pair> struct Group {
         }
     }
     // Adds an element to the window or to the outliers; returns flags.
-    static __device__ uint32_t add_one(V x, Window<V> &window) {
+    static __device__ uint32_t add_one(V x, Window<V> &window, KeyRange &far) {
         const uint32_t key = WindowExponents<V>::key(x);
         if (__builtin_expect(window.has(key - 1, key), 1)) {
             window.add(as_double(x));
@@ -343,11 +366,13 @@ template <class In, bool Pair> struct Group {
         }
         if constexpr (!WindowExponents<V>::all)
             OutlierDigits<V>::add(x);
+        far.add(key - 1, key);
         return OUTLIERS | flags_of(as_double(x));
     }
     // Adds all elements of the group; returns flags. `is_there`: of the chunks.
     template <class Chunks>
-    __device__ uint32_t add(Loaded<In, Pair> &loaded, Window<V> &window, const Chunks &is_there) const {
+    __device__ uint32_t add(Loaded<In, Pair> &loaded, Window<V> &window, KeyRange &far,
+                            const Chunks &is_there) const {
         constexpr bool narrow = sizeof(V) < 8, all = WindowExponents<V>::all;
         const bool together = narrow && WindowExponents<V>::fit_together(less, most);
         const bool near = all ? isfinite(sum) : window.has(less, most) && (together || !narrow);
@@ -361,6 +386,7 @@ template <class In, bool Pair> struct Group {
             return 0;
         }
         uint32_t flags = OUTLIERS | GR_EXACT_NOT_MINUS_ZERO;
+        far.add(less, most);
         if constexpr (all) {
             return flags_of(sum); // infinities and NaNs, whose sum determines the result
         } else {
@@ -408,6 +434,7 @@ template <class In, bool Pair> __device__ FixedPointSum add_in_window(const Bloc
     using V = typename Loaded<In, Pair>::V;
     __shared__ uint32_t flags[32];
     __shared__ Whole sums[32];
+    __shared__ uint2 ranges[32];
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const bool has_ends = part.has_ends();
     Loaded<In, Pair> loaded;
@@ -419,6 +446,7 @@ template <class In, bool Pair> __device__ FixedPointSum add_in_window(const Bloc
             ends[i] = part.end_of(i);
     Window<V> window;
     uint32_t own_flags = 0;
+    KeyRange far; // of outliers
     for (unsigned from = part.begin;; from += part.step()) {
 #pragma unroll
         for (unsigned k = 0; k < part.turns; ++k)
@@ -432,7 +460,8 @@ template <class In, bool Pair> __device__ FixedPointSum add_in_window(const Bloc
             window.open();
             __syncwarp();
         }
-        own_flags |= group.add(loaded, window, [&](unsigned k) { return part.place(from, k) < part.end; });
+        own_flags |=
+            group.add(loaded, window, far, [&](unsigned k) { return part.place(from, k) < part.end; });
         if (from + part.step() >= part.end)
             break;
         part.load(from + part.step(), loaded);
@@ -441,16 +470,21 @@ template <class In, bool Pair> __device__ FixedPointSum add_in_window(const Bloc
 #pragma unroll 1
         for (unsigned i = 0; i < 2; ++i) {
             const V x = i == 0 ? ends[0] : ends[1];
-            own_flags |= Group<In, Pair>::add_one(x, window);
+            own_flags |= Group<In, Pair>::add_one(x, window, far);
         }
 
     __syncwarp();
     FixedPointSum sum = {window.of_warp(), window.least - window.unit,
                          warp_or(own_flags | (window.has_other() ? GR_EXACT_NOT_MINUS_ZERO : 0u))};
+    constexpr bool ranged = !WindowExponents<V>::all && OutlierDigits<V>::many;
+    if (ranged && sum.flags & OUTLIERS)
+        far = far.of_warp();
     if (warps > 1) {
         if (lane == 0) {
             flags[warp] = sum.flags;
             sums[warp] = sum.units;
+            if (ranged)
+                ranges[warp] = make_uint2(far.less, far.most);
         }
         __syncthreads();
         sum.flags = warp_or(lane < warps ? flags[lane] : 0);
@@ -458,16 +492,21 @@ template <class In, bool Pair> __device__ FixedPointSum add_in_window(const Bloc
             sum.units = warp_total<window.most_bits + 9>(lane < warps ? sums[lane] : Whole(0));
     }
     if constexpr (!WindowExponents<V>::all)
-        if (sum.flags & OUTLIERS)
-            OutlierDigits<V>::fold();
+        if (sum.flags & OUTLIERS) {
+            const bool few = 4 * OutlierDigits<V>::words <= blockDim.x; // for a turn of all threads
+            if (ranged && !few && warps > 1 && lane < warps)
+                far = {ranges[lane].x, ranges[lane].y};
+            OutlierDigits<V>::fold(ranged && !few ? far.of_warp() : KeyRange{0, ~0u >> 1});
+        }
     return sum;
 }
 
 // Adds the digits of the block's state to the result's state, by a warp.
 template <unsigned Words> __device__ void add_digits(int64_t *whole) {
-    for (unsigned i = threadIdx.x; i < Words - 2; i += 32)
-        if (block_state()[i] != 0)
-            add_word(whole + i, block_state()[i]);
+#pragma unroll
+    for (unsigned i = 0; i < Words - 2; i += 32)
+        if (i + threadIdx.x < Words - 2 && block_state()[i + threadIdx.x] != 0)
+            add_word(whole + i + threadIdx.x, block_state()[i + threadIdx.x]);
     __syncwarp();
     fence_acq_rel_gpu();
 }
