@@ -14,7 +14,7 @@ from benchmarks.harness.command import find
 from benchmarks.harness.results import load, load_matmul
 from benchmarks.report import conv, coverage, drawn, ladder, matmul, readme_charts, row_order, segments
 from benchmarks.report.figures import draw_figures
-from benchmarks.suite import multi_device
+from benchmarks.suite import exact_sums, multi_device
 from gpureduce._profiles.palette import DARK, LIGHT
 
 END = "<!-- end -->"
@@ -79,6 +79,8 @@ def tables() -> dict[str, dict[str, str]]:
         [load(f"cliffs_convolutions_seed{seed}_h200.json") for seed in CONVOLUTION_SEEDS],
         [load(f"cliffs_seed{seed}_h200.json") for seed in CONVOLUTION_SEEDS],
     )
+    wide = exact_sums.wide_table(load("exact_wide_h200.json"))
+    found["docs/benchmarks/exact-sums.md"]["<!-- exact-wide -->"] = wide
     exact = segments.exact_table(load("segments_h100.json"))
     found["docs/benchmarks/scans-and-segments.md"]["<!-- exact-segments -->"] = exact
     found["docs/reference/promises.md"] = {"<!-- row-order -->": row_order.table(load("row_order_h200.json"))}

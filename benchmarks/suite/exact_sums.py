@@ -249,6 +249,7 @@ class ExactSums(Benchmark):
         parser.add_argument("--seed", type=int, default=1)
         parser.add_argument("--max-exponent", type=int, default=28, help="of two, for elements (default 28)")
         parser.add_argument("--dtypes", nargs="+", default=list(DTYPES), choices=DTYPES)
+        parser.add_argument("--wide", action="store_true", help="time sums of normal and of wide data alone")
         parser.add_argument("--errors", action="store_true", help="print errors of the rungs alone")
 
     def head(self) -> dict[str, Any]:
@@ -300,13 +301,17 @@ class ExactSums(Benchmark):
         def up_to_largest(exponents: tuple[int, ...]) -> list[int]:
             return [exponent for exponent in exponents if exponent <= self.options.max_exponent]
 
-        for dtype, kind in itertools.product(self.options.dtypes, (*KINDS, "wide")):
-            if kind == "wide" and dtype not in WIDE_DTYPES:
+        only_wide = self.options.wide
+        kinds = (KINDS[0], "wide") if only_wide else (*KINDS, "wide")
+        for dtype, kind in itertools.product(self.options.dtypes, kinds):
+            if (only_wide or kind == "wide") and dtype not in WIDE_DTYPES:
                 continue
             item = getattr(self.torch, dtype).itemsize
-            exponents = {KINDS[0]: EXPONENTS, "wide": WIDE_EXPONENTS}.get(kind, KIND_EXPONENTS)
+            normal = WIDE_EXPONENTS if only_wide else EXPONENTS
+            exponents = {KINDS[0]: normal, "wide": WIDE_EXPONENTS}.get(kind, KIND_EXPONENTS)
             sums = up_to_largest(exponents)
-            dots = up_to_largest(DOT_EXPONENTS) if kind == KINDS[0] and item >= 4 else []
+            with_dots = kind == KINDS[0] and item >= 4 and not only_wide
+            dots = up_to_largest(DOT_EXPONENTS) if with_dots else []
             self.pools = [
                 repeated(self.torch, numbers_of(kind, dtype, seed), dtype, item << max(exponents))
                 for seed, exponents in enumerate((sums, dots))
@@ -383,8 +388,6 @@ class ExactSums(Benchmark):
             kinds = ", ".join(f"{dtype} {slowest_over_fastest(record, dtype, n):.2f}" for dtype in sums)
             what = f"Slowest of six kinds of data over the fastest, for {markdown.power(n)} elements"
             lines += ["", f"{what}: {kinds}."]
-        if any(row["data"] == "wide" for row in record["rows"]):
-            lines += ["", wide_table(record)]
         return "\n".join(lines)
 
 
@@ -397,20 +400,30 @@ def _cell(row: dict[str, Any] | None) -> str:
 
 
 def wide_table(record: dict[str, Any]) -> str:
-    """Return times of plain sums, and of exact ones of normal and of wide data."""
+    """Return times of plain sums, and of exact ones of narrow and of wide data, and the ratios."""
     us = {(row["dtype"], row["n"], row["data"]): row["us"] for row in record["rows"] if row["op"] == "sum"}
     dtypes = [dtype for dtype in WIDE_DTYPES if any(key[0] == dtype and key[2] == "wide" for key in us)]
+    columns = ("plain", "narrow", "wide", "wide / narrow", "wide / plain")
 
-    def cell(dtype: str, n: int) -> str:
+    def cells(dtype: str, n: int) -> list[str]:
         if (dtype, n, "wide") not in us:
-            return ""
-        normal, wide = us[dtype, n, KINDS[0]], us[dtype, n, "wide"]
-        return f"{normal['gpureduce']:.4g} / {normal['exact']:.4g} / {wide['exact']:.4g}"
+            return [""] * len(columns)
+        normal, wide = us[dtype, n, KINDS[0]], us[dtype, n, "wide"]["exact"]
+        plain, narrow = normal["gpureduce"], normal["exact"]
+        return [
+            *(f"{value:.4g}" for value in (plain, narrow, wide)),
+            f"{wide / narrow:.2f}",
+            f"{wide / plain:.2f}",
+        ]
 
-    what = "plain sum / exact sum of normal data / exact sum of numbers over 24 powers of ten"
-    cells = ([f"2^{k}", *(cell(dtype, 1 << k) for dtype in dtypes)] for k in WIDE_EXPONENTS)
-    head = f"{markdown.source(record)}: {record['method']}: {what}."
-    return "\n".join([head, "", *markdown.table(["elements", *dtypes], "r", cells)])
+    head = (
+        f"{markdown.source(record)}: {record['method']}. Plain sums, exact sums of normally distributed"
+        " numbers (narrow), and exact sums of such numbers times powers of ten from -12 to 12 (wide)."
+    )
+    sizes = sorted({n for _, n, data in us if data == "wide"})
+    lines = [[markdown.power(n), *itertools.chain(*(cells(dtype, n) for dtype in dtypes))] for n in sizes]
+    heads = ["elements", *(f"{dtype} {column}" for dtype in dtypes for column in columns)]
+    return "\n".join([head, "", *markdown.table(heads, "r", lines)])
 
 
 def slowest_over_fastest(record: dict[str, Any], dtype: str, n: int) -> float:

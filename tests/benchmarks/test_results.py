@@ -349,6 +349,20 @@ def test_exact_sums_cost_what_the_page_says():
     assert found["compared"] >= 360_000 and found["different"] == 0
 
 
+def test_exact_sums_of_wide_data_cost_what_the_page_says():
+    """Relative to sums of normal data, and to plain sums."""
+    rows = load("exact_wide_h200.json")["rows"]
+    us = {(row["dtype"], row["n"], row["data"]): row["us"] for row in rows}
+    assert {row["dtype"] for row in rows} == set(exact_sums.WIDE_DTYPES)
+    wide = [(dtype, n) for dtype, n, data in us if data == "wide"]
+    assert len(wide) >= 14
+    most = {"float32": (1.95, 3.2), "float64": (1.85, 3.1)}
+    for dtype, n in wide:
+        time, normal = us[dtype, n, "wide"]["exact"], us[dtype, n, "normal"]
+        assert time <= most[dtype][0] * normal["exact"], (dtype, n)
+        assert time <= most[dtype][1] * normal["gpureduce"], (dtype, n)
+
+
 def test_segments_have_no_cliffs():
     """Of the same elements in one segment or in ten million, and compared with CUB."""
     rows = [row for row in load("scans_h100.json")["rows"] if row["what"] == "segments"]

@@ -200,6 +200,55 @@ def test_carries_of_outliers_over_all_digits(name, count, place):
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("count", [20, 700, 9000])
+def test_outliers_of_a_range_of_exponents(name, count, place):
+    """Digits of the outliers' range alone are added up; all but small elements cancel."""
+    if name not in DTYPES:
+        pytest.skip("needs ml_dtypes")
+    dtype, rng = dtype_of(name), np.random.default_rng(15)
+    lowest = -1022 if name == "float64" else -126
+    for exponents in (16, 33, 60, 120, 222):
+        for least in (lowest, -100):
+            significands = (1 + rng.random(count)).astype(dtype) * rng.choice([-1, 1], count).astype(dtype)
+            large = np.ldexp(significands, least + np.arange(count) % exponents).astype(dtype)
+            small = np.ldexp(significands[:7], least + np.arange(7)).astype(dtype)
+            array = rng.permutation(np.concatenate([large, small, -large[3:]]))
+            for blocks in (0, 1, 3):
+                assert same(core(array, place, blocks=blocks), exact_sum(array)), (exponents, least, blocks)
+            assert same(core(array, place, "mean"), exact_sum(array, None, array.size)), (exponents, least)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_blocks_with_and_without_outliers(name, place):
+    """In any order, and of other exponents."""
+    dtype, rng = dtype_of(name), np.random.default_rng(16)
+    size = 8192 // dtype.itemsize  # of a block that loads all at once
+    for above in (0, 3, 9, 40):
+        for wide in ((0,), (3,), (0, 1, 2), (1, 2, 3), (0, 1, 2, 3)):
+            parts = [rng.standard_normal(size) for _ in range(4)]
+            for i in wide:
+                parts[i] *= 2.0 ** rng.integers(-90, above + 1, size)
+            array = np.concatenate(parts).astype(dtype)
+            array[-1] = -array[:-1].astype(np.float64).sum()
+            assert same(core(array, place, blocks=4), exact_sum(array)), (above, wide)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_ties_but_for_an_element_far_below(name, place):
+    """Alone and among zeros, at several distances."""
+    dtype = dtype_of(name)
+    half = 2.0 ** -reference.FORMATS[name][0]
+    for distance in (-40, -60, -100, -117):
+        for first in (1.0, 1 + 2 * half):
+            for least in (2.0**distance, -(2.0**distance)):
+                for sign in (1, -1):
+                    array = sign * np.array([first, half, least, 1.5 * least], dtype)
+                    for count in (4, 3000):
+                        array = np.resize(np.concatenate([array, np.zeros(count - 4, dtype)]), count)
+                        assert same(core(array, place), exact_sum(array)), (distance, first, least, sign)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("count", [70, 3000, 20_000])
 def test_two_large_numbers_cancel(name, count, place):
     """All others are outliers, and what a thread loads at once is added to the digits as one number."""

@@ -389,6 +389,14 @@ MUTANTS = (
         sums("outliers"),
     ),
     Mutant(
+        "the range of outliers ends with the digit of the largest",
+        WINDOW,
+        "OutlierDigits",
+        "row(range.most) / 2 + 3",
+        "row(range.most) / 2",
+        sums("outliers or blocks_with"),
+    ),
+    Mutant(
         "a word of a state has one of its two digits",
         WINDOW,
         "OutlierDigits",
