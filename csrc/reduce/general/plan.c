@@ -191,7 +191,8 @@ static bool plan_last(const gr_layout *layout, gr_general_plan *plan, const gr_g
         return false;
     if (shared->count > 0 || p->multiplicity > 1 || !is_contiguous_output(&p->output_layout))
         p->flags = GR_SCATTERED_OUTPUT;
-    p->flags |= plan->launches[0].of_pieces ? GR_OF_PIECES : 0u;
+    /* The tree of pieces leaves a single State as it is: a merge with no elements may move its point. */
+    p->flags |= plan->launches[0].of_pieces || first->parts == 1 ? GR_OF_PIECES : 0u;
     return gr_last_plan(last);
 }
 
