@@ -110,11 +110,14 @@ static inline bool gr_op_is_variance(gr_op op) {
    see vector_tiles.cuh. */
 static inline bool gr_op_fixes_order(gr_op op, gr_dtype dtype) {
     return gr_op_is_variance(op) &&
-           (gr_dtypes[dtype].kind == GR_KIND_REAL || dtype == GR_DTYPE_i32 || dtype == GR_DTYPE_u32);
+           (gr_dtypes[dtype].kind == GR_KIND_REAL ||
+            (gr_dtypes[dtype].kind == GR_KIND_BITS && gr_dtypes[dtype].item_bytes >= 4));
 }
-/* Whether an operator with kernels for contiguous elements of a dtype has `pieces`, too. */
+/* Whether an operator with kernels for contiguous elements of a dtype has `pieces`, too. Variances of 64-bit
+   integers are computed in float64. */
 static inline bool gr_op_has_pieces(gr_op op, gr_dtype dtype) {
-    return gr_op_has(op, GR_HAS_PIECES) && gr_dtypes[dtype].kind != GR_KIND_BITS;
+    return gr_op_has(op, GR_HAS_PIECES) && (gr_dtypes[dtype].kind != GR_KIND_BITS ||
+                                            (gr_op_is_variance(op) && gr_dtypes[dtype].item_bytes == 8));
 }
 /* Whether the result is the sum of the elements. */
 static inline bool gr_op_is_sum(gr_op op) {

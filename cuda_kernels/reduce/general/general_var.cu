@@ -3,9 +3,14 @@
 
 #include "reduce/general/vector_tiles.cuh"
 
-#define GR_PIECES_OF_BITS(...)
-#define GR_PIECES_OF_REAL GR_PIECES
-#define GR_PIECES_OF_COMPLEX GR_PIECES
+// Variances of integers of up to four bytes are exact in any order.
+#define GR_PIECES_OF_BITS(bytes) GR_PIECES_OF_BITS_##bytes
+#define GR_PIECES_OF_BITS_1 GR_DROP
+#define GR_PIECES_OF_BITS_2 GR_DROP
+#define GR_PIECES_OF_BITS_4 GR_DROP
+#define GR_PIECES_OF_BITS_8 GR_PIECES
+#define GR_PIECES_OF_REAL(bytes) GR_PIECES
+#define GR_PIECES_OF_COMPLEX(bytes) GR_PIECES
 
 // GR_TAKES_ALL of instantiate.cuh, with a kernel `tiles` of its own.
 #define GR_TAKES_VARIANCE(op, F, dtype, In, kind, bytes)                                                     \
@@ -16,7 +21,7 @@
     GR_SPREAD_##bytes(op, F, dtype, In)                                                                      \
         GR_GENERAL(axis, axis_occupancy<F<In>>, op, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)       \
             GR_GENERAL(whole, whole_blocks<F<In>>, op, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)   \
-                GR_OWN_LAST(op, F, dtype, In) GR_PIECES_OF_##kind(op, F, dtype, In)
+                GR_OWN_LAST(op, F, dtype, In) GR_PIECES_OF_##kind(bytes)(op, F, dtype, In)
 
 namespace gr::reduce {
 template <class In> constexpr bool has_long_finish<Var<In>> = var_kind<In> == 1 || var_kind<In> == 3;

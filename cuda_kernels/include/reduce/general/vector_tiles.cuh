@@ -89,6 +89,8 @@ template <> constexpr bool has_fixed_order<gr_f16> = true;
 template <> constexpr bool has_fixed_order<gr_bf16> = true;
 template <> constexpr bool has_fixed_order<int32_t> = true;
 template <> constexpr bool has_fixed_order<uint32_t> = true;
+template <> constexpr bool has_fixed_order<int64_t> = true;
+template <> constexpr bool has_fixed_order<uint64_t> = true;
 
 template <class In> constexpr bool is_complex = false;
 template <> constexpr bool is_complex<gr_c64> = true;
