@@ -83,8 +83,14 @@ extern const gr_op_row gr_ops[GR_OP_COUNT];
 static inline bool gr_op_has(gr_op op, gr_op_trait trait) {
     return (gr_ops[op].traits & (unsigned)trait) != 0;
 }
+/* Whether the results are denominators of a softmax, which kernels of logsumexp write by a flag. */
+static inline bool gr_op_is_denominator(gr_op op) {
+    return gr_ops[op].result == GR_RESULT_TWO;
+}
 /* The operator in the names of its kernels. */
 static inline const char *gr_op_kernels(gr_op op) {
+    if (gr_op_is_denominator(op))
+        return gr_ops[GR_OP_logsumexp].name;
     return gr_op_has(op, GR_SHARES_FILE) ? gr_ops[op].name : gr_ops[op].file;
 }
 /* The dtype in the names of the kernels for elements of `dtype`. */
@@ -118,6 +124,10 @@ static inline bool gr_op_fixes_order(gr_op op, gr_dtype dtype) {
 static inline bool gr_op_has_pieces(gr_op op, gr_dtype dtype) {
     return gr_op_has(op, GR_HAS_PIECES) && (gr_dtypes[dtype].kind != GR_KIND_BITS ||
                                             (gr_op_is_variance(op) && gr_dtypes[dtype].item_bytes == 8));
+}
+/* Whether `axis` takes elements along one axis in an order that depends on their number alone. */
+static inline bool gr_op_fixes_axis(gr_op op) {
+    return op == GR_OP_anynorm;
 }
 /* Whether the result is the sum of the elements. */
 static inline bool gr_op_is_sum(gr_op op) {

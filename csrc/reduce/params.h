@@ -8,6 +8,9 @@ enum {
     GR_FINISH_SKIP_NAN = 1 << 9, /* NaNs are skipped. The result is NaN if too few other elements remain. */
 };
 
+/* Bit of `flags` of logsumexp: the results are denominators of a softmax, two numbers each. */
+enum { GR_FINISH_DENOMINATOR = 1 << 15 };
+
 /* Options of `extremes`: values of its parameter. */
 enum {
     GR_DIFFERENCE = 2, /* The result is the largest element less the smallest. */

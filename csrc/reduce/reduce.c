@@ -35,6 +35,7 @@ void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool 
     layout->compute_bound = gr_op_has(op, GR_COMPUTE_BOUND);
     layout->short_tiles = self->dtype == GR_DTYPE_f64 && op == GR_OP_rootnorm;
     layout->fixed_order = gr_op_fixes_order(op, self->dtype);
+    layout->fixed_axis = gr_op_fixes_axis(op);
     layout->keeps_elements = gr_op_is_mean(op) && self->dtype == GR_DTYPE_f32;
     layout->state_bytes = gr_ops[op].state_bytes;
     layout->pair = gr_op_is_pair(op);
@@ -43,7 +44,8 @@ void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool 
     layout->only_axis = layout->only_rows || gr_op_has(op, GR_SHARES_FILE);
     /* A batch of one row has the bits that the row has among others: not those of the flat kernels. */
     const bool of_batch = layout->has_pieces && keeps_an_axis(layout);
-    layout->single_pass = packed && has_flat(op, device) && !layout->only_rows && !of_batch;
+    const bool flat = has_flat(op, device) && !layout->only_rows && !gr_op_is_denominator(op);
+    layout->single_pass = packed && flat && !of_batch;
     layout->rearranged = !exact && !layout->only_rows;
     layout->exact_mean = gr_op_is_mean(op) && gr_dtypes[self->dtype].kind == GR_KIND_BITS;
     layout->idempotent = gr_op_has(op, GR_IDEMPOTENT);
@@ -58,7 +60,8 @@ static gr_finish finish_of(const gr_reduction *self) {
     return (gr_finish){
         .initial = from_zero ? &zero : self->initial,
         .parameter = gr_op_has_parameter(op) ? &self->parameter : NULL,
-        .flags = (gr_op_has(op, GR_ROOT) ? GR_FINISH_ROOT : 0u) | (skips_nan ? GR_FINISH_SKIP_NAN : 0u),
+        .flags = (gr_op_has(op, GR_ROOT) ? GR_FINISH_ROOT : 0u) | (skips_nan ? GR_FINISH_SKIP_NAN : 0u) |
+                 (gr_op_is_denominator(op) ? GR_FINISH_DENOMINATOR : 0u),
         .result_bytes = result_bytes_of(self),
     };
 }

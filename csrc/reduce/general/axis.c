@@ -45,7 +45,7 @@ enum {
     MIN_SPREAD_ROWS = 12,    /* rows from which `spread` pays although threads could reduce whole results */
     FEW_SCATTERED = 1 << 18, /* elements up to which pass 2 does not pay for a scattered output */
     THREAD_ELEMENTS = 16,    /* elements per thread of a part of `axis` */
-    FEW_ELEMENTS = 8,        /* elements per thread for up to FEW_RESULTS results */
+    FEW_ELEMENTS = 8,        /* elements per thread for up to FEW_RESULTS results, or in a fixed order */
     FEW_RESULTS = 8,
     MIN_PARTS = 4, /* min. parts for which pass 2 pays */
     TINY_ROW = 8,  /* bytes: a contiguous row of results up to which the next dimension is the faster one */
@@ -56,6 +56,7 @@ enum {
     BLOCK_ROWS = 16,               /* cost of a block in rows of a thread */
     TRIGGER_EARLY_BYTES = 1 << 22, /* total bytes up to which a launch counts as short */
     LAST_BLOCKS_PER_SM = 8,        /* blocks of `last` per SM */
+    MAX_AXIS_PARTS = 512,          /* parts of a row that `axis` takes in a fixed order */
     SPLIT_BYTES = 1 << 23, /* total bytes from which more blocks than are resident can share results */
 };
 
@@ -206,7 +207,7 @@ static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
 /* ---- tiles ---- */
 
 static bool has_tiles(const gr_layout *layout) {
-    return !layout->only_axis || (layout->has_pieces && !layout->only_rows && !layout->compute_bound);
+    return !layout->only_axis || (layout->has_pieces && !layout->only_rows);
 }
 
 /* Avoids bank conflicts in shared memory (32 banks of 4 bytes) where elements may have any order: threads
@@ -236,6 +237,12 @@ static void add_gaps(gr_tiles *tiles, size_t item_bytes) {
     tiles->by_region = (uint32_t)(((uint64_t)1 << 32) / tiles->region + 1);
 }
 
+/* Threads per result of a tile of as many results. */
+static uint32_t tile_lanes(const gr_general_params *p, uint64_t results) {
+    return power_of_two_up_to(gr_min(GR_GENERAL_THREADS / gr_min(results, GR_GENERAL_THREADS), p->count),
+                              WARP);
+}
+
 static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const gr_dims *keep = &p->keep, *along = &p->along;
@@ -247,9 +254,10 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
         along->extent[1] > 1)
         return false;
     if (along->stride[0] == item) {
-        if (!layout->in_c_order && p->count * layout->item_bytes > (item == 1   ? MAX_BYTES_TILE
-                                                                    : item == 2 ? MAX_NARROW_TILE
-                                                                                : MAX_TILE_REGION))
+        if (!layout->in_c_order && !layout->compute_bound &&
+            p->count * layout->item_bytes > (item == 1   ? MAX_BYTES_TILE
+                                             : item == 2 ? MAX_NARROW_TILE
+                                                         : MAX_TILE_REGION))
             return false;
     } else { /* contiguous columns */
         width = keep->extent[0];
@@ -274,17 +282,17 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     /* The order of the elements of a variance follows from `lanes`, and these from the elements of one result
        alone: see vector_tiles.cuh. */
     const bool any_order = !layout->fixed_order;
-    uint32_t lanes = power_of_two_up_to(p->count / TILE_ELEMENTS, TILE_LANES);
-    const uint64_t threads = any_order ? GR_GENERAL_THREADS : MIN_TILE_THREADS / lanes;
+    /* Where the order counts, it does not follow from the alignment. */
+    const uint64_t full = GR_TILE_BYTES / layout->item_bytes / region / unit * unit;
+    uint32_t lanes =
+        any_order ? tile_lanes(p, full * width) : power_of_two_up_to(p->count / TILE_ELEMENTS, TILE_LANES);
+    const uint64_t threads =
+        any_order && !layout->compute_bound ? GR_GENERAL_THREADS : gr_max(MIN_TILE_THREADS / lanes, 1);
     const uint64_t target = gr_max(gr_ceil_div(regions, resident(4)), gr_ceil_div(threads, width));
     const uint64_t each = gr_min(gr_ceil_div(target, unit), capacity / region / unit) * unit;
     const uint64_t blocks = gr_ceil_div(regions, each);
-    if (any_order) {
-        /* Where the order counts, it does not follow from the alignment. */
-        const uint64_t full = GR_TILE_BYTES / layout->item_bytes / region / unit * unit;
-        const uint64_t in_tile = gr_min((layout->has_pieces ? full : each) * width, GR_GENERAL_THREADS);
-        lanes = power_of_two_up_to(gr_min(GR_GENERAL_THREADS / in_tile, p->count), WARP);
-    }
+    if (any_order && !layout->has_pieces)
+        lanes = tile_lanes(p, each * width);
     p->tiles = (gr_tiles){.regions = regions,
                           .region = (uint32_t)region,
                           .width = (uint32_t)width,
@@ -342,12 +350,15 @@ static uint32_t log2_of(uint32_t power) {
     return bits;
 }
 
-/* Cuts a row into pieces by its length alone: the order of its elements follows from that. */
-static gr_pieces cut_row(uint64_t run, uint64_t item) {
+/* Cuts a row into pieces by its length alone: the order of its elements follows from that. A short row
+   without `tiles` has one lane. */
+static gr_pieces cut_row(uint64_t run, uint64_t item, bool has_tiles) {
     const uint64_t bytes = run * item;
+    const bool single = !has_tiles && bytes <= MAX_TILE_REGION;
     /* Neighbouring lanes read whole sectors of short rows, too. */
     const uint32_t few = power_of_two_up_to(bytes / SECTOR_BYTES, MIN_LANES);
-    const uint32_t many = power_of_two_up_to(bytes / THREAD_BYTES, WARP), lanes = many > few ? many : few;
+    const uint32_t many = power_of_two_up_to(bytes / THREAD_BYTES, WARP);
+    const uint32_t lanes = single ? 1 : many > few ? many : few;
     const uint64_t all = gr_ceil_div(bytes, (uint64_t)GR_STRIP_BYTES * lanes);
     const bool short_pieces = bytes > ONE_PIECE_BYTES && bytes < LONG_ROW_BYTES;
     const uint32_t each = short_pieces ? PIECE_STRIPS : LONG_PIECE_STRIPS;
@@ -396,13 +407,12 @@ static uint64_t share_row(gr_general_params *p, gr_pieces *pieces, uint64_t all,
 static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes;
-    /* Most rows of up to MAX_TILE_REGION bytes have `tiles`, if the operator has that kernel, or `rows`:
-       there a lane has few elements. */
-    const uint64_t least = has_tiles(layout) ? MIN_GAPPED_RUN_BYTES : MAX_TILE_REGION + 1;
+    /* Most rows of up to MAX_TILE_REGION bytes have `tiles`, if the operator has that kernel. */
+    const uint64_t least = has_tiles(layout) ? MIN_GAPPED_RUN_BYTES : 0;
     if (!layout->has_pieces || p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)item ||
         p->count * item < least)
         return false;
-    p->pieces = cut_row(p->count, item);
+    p->pieces = cut_row(p->count, item, has_tiles(layout));
     launch->resident_blocks = rows_resident_blocks(layout);
     const uint64_t vectors = p->count * item / GR_VECTOR_BYTES;
     const uint64_t all = gr_ceil_div(vectors * GR_VECTOR_BYTES, GR_STRIP_BYTES << p->pieces.lane_bits);
@@ -541,8 +551,28 @@ static bool plan_spread(const gr_layout *layout, gr_general_launch *launch) {
 
 /* ---- any layout ---- */
 
+/* Results whose order follows from their length alone: the threads and the parts, which the tree of pieces
+   combines, are functions of the length. Partial results of such operators take long to combine. */
+static bool plan_fixed_axis(const gr_layout *layout, gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    if (!layout->fixed_axis || layout->has_second || p->along.extent[1] > 1)
+        return false;
+    const bool along_first =
+        p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(p->keep.stride[0]);
+    const uint32_t along = power_of_two_from(gr_ceil_div(p->count, FEW_ELEMENTS), GR_GENERAL_THREADS);
+    const uint64_t most = p->count / ((uint64_t)along * THREAD_ELEMENTS);
+    const uint64_t parts = gr_max(1, gr_min(most, MAX_AXIS_PARTS));
+    p->threads_along = along;
+    p->flags |= along_first ? GR_COALESCE_ALONG_REDUCED : 0;
+    launch->of_pieces = true;
+    set_iterator(p, p->along.extent[0], along * parts);
+    return set_launch(launch, "axis", gr_ceil_div(p->results, GR_GENERAL_THREADS / along), parts);
+}
+
 static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
+    if (plan_fixed_axis(layout, launch))
+        return true;
     const uint64_t resident_threads = resident(gr_reference_device.threads_per_multiprocessor);
     const gr_dims *keep = &p->keep;
     const bool tiny = keep->extent[0] * layout->item_bytes <= TINY_ROW && keep->extent[1] > 1;

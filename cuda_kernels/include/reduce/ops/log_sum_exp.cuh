@@ -11,6 +11,9 @@ namespace gr::reduce {
 // The type that exponentials are computed in.
 template <class In> struct ExpValue { using type = float; };
 template <> struct ExpValue<double> { using type = double; };
+// A complex number of two of them.
+template <class T> struct ComplexOf { using type = gr_c64; };
+template <> struct ComplexOf<double> { using type = gr_c128; };
 
 // e^x of |x| <= ln(2) / 2: the Taylor series to the type's precision, the last coefficient first.
 inline __device__ float exp_series(float x) {
@@ -85,6 +88,12 @@ template <class In> struct LogSumExp {
     static __device__ Out finish(State s, uint64_t) {
         return Narrow<Out>::from(T(logarithm(s)));
     }
+    // The denominator of a softmax: the largest element, and the sum of all exponentials less it, as one
+    // complex number. Where the largest is infinite, the sum is NaN.
+    using Denominator = typename ComplexOf<T>::type;
+    static __device__ Denominator denominator(State s) {
+        return {s.most, isinf(s.most) || is_nan(s.most) ? T(NAN) : T(s.others + 1)};
+    }
 };
 
 // Each turn makes a State about its own largest element.
@@ -112,20 +121,6 @@ template <class In> struct VectorAccumulator<LogSumExp<In>, In> : StateAccumulat
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         acc = F::combine(acc, of<N>(x));
-    }
-};
-
-// The denominators of a softmax: the largest element, and the sum of all exponentials less it; both in one
-// complex number. Where the largest is infinite, they are NaN.
-template <class In> struct SoftmaxOut { using type = gr_c64; };
-template <> struct SoftmaxOut<double> { using type = gr_c128; };
-
-template <class In> struct Softmax : LogSumExp<In> {
-    using T = typename LogSumExp<In>::T;
-    using State = typename LogSumExp<In>::State;
-    using Out = typename SoftmaxOut<In>::type;
-    static __device__ Out finish(State s, uint64_t) {
-        return {s.most, isinf(s.most) || is_nan(s.most) ? T(NAN) : T(s.others + 1)};
     }
 };
 

@@ -243,7 +243,7 @@ inline __device__ Powers two_to(double whole, double rest) {
     return {exp2(left - second), first + second, GR_SUM_OF_POWERS};
 }
 
-static __device__ __noinline__ Powers power_of(double x, double order) {
+static __device__ __noinline__ Powers any_power_of(double x, double order) {
     if (order == 0)
         return {x == 0 ? 0.0 : 1.0, 0, GR_SUM_OF_POWERS};
     if (fabs(order) >= GR_ORDER_OF_EXTREME)
@@ -255,6 +255,16 @@ static __device__ __noinline__ Powers power_of(double x, double order) {
     double exponent;
     const double mantissa = parted(x, exponent), whole = exponent * order;
     return two_to(whole, __fma_rn(exponent, order, -whole) + order * log2(mantissa));
+}
+
+// Powers of the first orders are products.
+inline __device__ Powers power_of(double x, double order) {
+    if ((order == 1 || order == 2 || order == 3) && x > 0 && x < INFINITY) {
+        double exponent;
+        const double mantissa = parted(x, exponent), square = order > 1 ? mantissa * mantissa : mantissa;
+        return {order > 2 ? square * mantissa : square, exponent * order, GR_SUM_OF_POWERS};
+    }
+    return any_power_of(x, order);
 }
 
 // The root of a sum: the inverse of the above.
@@ -272,7 +282,8 @@ static __device__ __noinline__ double root_of(const Powers &s, double order) {
     if (!(fabs(whole) < 1e6)) // and more, where the order is about 0
         return whole > 0 ? double(INFINITY) : 0.0;
     const double rest = __fma_rn(-whole, order, exponent + s.exponent) / order;
-    const Powers root = two_to(whole, rest + log2(mantissa) / order);
+    const Powers root =
+        order == 1 ? Powers{mantissa, whole, GR_SUM_OF_POWERS} : two_to(whole, rest + log2(mantissa) / order);
     const double half = rint(root.exponent / 2); // in two steps: the whole of it may be beyond a double
     if (root.exponent > 2000 || root.exponent < -2000)
         return root.exponent > 0 ? double(INFINITY) : 0.0;
@@ -296,9 +307,22 @@ template <class In> struct AnyNorm {
     static __device__ State identity() {
         return {0, 0, GR_NO_POWERS};
     }
-    static __device__ __noinline__ State combine(const State &a, const State &b) {
+    static __device__ State combine(const State &a, const State &b) {
         if (a.kind == GR_NO_POWERS || b.kind == GR_NO_POWERS)
             return a.kind == GR_NO_POWERS ? b : a;
+        const double apart = a.exponent - b.exponent;
+        if (a.kind == GR_SUM_OF_POWERS && a.value > 0 && a.value < INFINITY && b.value > 0 &&
+            b.value < INFINITY && fabs(apart) < 1000)
+            return sum_of(a, b, apart);
+        return combine_any(a, b);
+    }
+    // By the larger exponent.
+    static __device__ State sum_of(const State &a, const State &b, double apart) {
+        const double scale = scale_of(-fabs(apart));
+        return apart < 0 ? State{a.value * scale + b.value, b.exponent, GR_SUM_OF_POWERS}
+                         : State{a.value + b.value * scale, a.exponent, GR_SUM_OF_POWERS};
+    }
+    static __device__ __noinline__ State combine_any(const State &a, const State &b) {
         if (a.kind == GR_MOST_OF_ALL)
             return wins<true>(b.value, a.value) ? b : a;
         if (a.kind == GR_LEAST_OF_ALL)
@@ -309,10 +333,7 @@ template <class In> struct AnyNorm {
             return {a.value + b.value, 0, GR_SUM_OF_POWERS};
         if (a.value == 0 || b.value == 0)
             return a.value == 0 ? b : a;
-        const double apart = a.exponent - b.exponent;
-        if (apart < 0)
-            return {a.value * scale_of(apart) + b.value, b.exponent, GR_SUM_OF_POWERS};
-        return {a.value + b.value * scale_of(-apart), a.exponent, GR_SUM_OF_POWERS};
+        return sum_of(a, b, a.exponent - b.exponent);
     }
     static __device__ Out finish(State s, uint64_t order) {
         const double result = root_of(s, __longlong_as_double(int64_t(order)));
@@ -323,6 +344,7 @@ template <class In> struct AnyNorm {
 // The power of an element, whose order is a parameter of the launch; as FromElement of
 // reduce/general/axis.cuh.
 template <class In> struct FromPower : OneByOne {
+    static constexpr unsigned in_flight = 2; // registers of more would leave one block per multiprocessor
     struct Loaded {
         In x;
         uint8_t taken;
