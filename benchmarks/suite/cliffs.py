@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from benchmarks.cliffs import axes, ordered, products
 from benchmarks.cliffs.family import Case, Family, Pool, Prepared
 from benchmarks.harness import markdown
-from benchmarks.harness.benchmark import Benchmark, WrongResultError
+from benchmarks.harness.benchmark import Benchmark, Times, WrongResultError
 from gpureduce._bench.stats import summarize_times
 
 FAMILIES: dict[str, Family] = {
@@ -29,7 +29,9 @@ FAMILIES: dict[str, Family] = {
 SEED = 46
 WORST = 20
 BOUND = 1.05  # of PyTorch's time
-LAUNCHES = 8  # of a graph at the least
+LAUNCHES = 8  # of a graph at the least, unless they take longer than MAX_GRAPH_MS
+MAX_GRAPH_MS = 10
+SLOW_MS = 10  # per call of any contender, from which there is one turn
 
 
 def worst(rows: list[dict[str, Any]], count: int = WORST) -> list[dict[str, Any]]:
@@ -88,9 +90,32 @@ class Cliffs(Benchmark):
             text = FAMILIES[case.family].text(case.parts)
             raise WrongResultError(f"{text}: {found:.3g} of the error allowed; {case.command()}")
 
-    def launches(self, case: Case, inputs: Prepared) -> int:
-        """Return a rotation over the inputs, or a few calls where there are few inputs."""
-        return max(len(inputs), LAUNCHES)
+    def launches(self, case: Case, inputs: Prepared) -> Mapping[str, int]:
+        """Return a rotation over the inputs, or a few calls where there are few inputs or calls are slow."""
+        most = max(len(inputs), LAUNCHES)
+        return {
+            name: max(1, min(most, int(MAX_GRAPH_MS / milliseconds)))
+            for name, milliseconds in self.single_ms.items()
+        }
+
+    def turns(self) -> Sequence[int]:
+        """Return the turns; one if a call is slow."""
+        return [1] if max(self.single_ms.values()) > SLOW_MS else super().turns()
+
+    def measure(self, case: Case, inputs: Prepared, contenders: Mapping[str, Callable[..., Any]]) -> Times:
+        """Return times of graph replays; single calls are timed first, as some of PyTorch take 0.5 s."""
+        self.single_ms = {name: self._single_ms(call) for name, call in contenders.items()}
+        return super().measure(case, inputs, contenders)
+
+    def _single_ms(self, call: Callable[[int], Any]) -> float:
+        """Return the milliseconds of the second call."""
+        call(0)
+        start, stop = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        call(0)
+        stop.record()
+        stop.synchronize()
+        return float(start.elapsed_time(stop))
 
     def run_case(self, case: Case) -> list[dict[str, Any]]:
         """Return the row of a case; memory goes back before the next one."""
