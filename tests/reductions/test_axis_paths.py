@@ -167,3 +167,17 @@ def test_results_at_an_address_of_their_own(device):
         out = (room._pointer + 4, want.shape, (4,), "float32")
         _core.general(array, "sum", axes, None, None, out, kind, index, None)
         assert np.array_equal(room.numpy(), [-1, *want, -1])
+
+
+def test_few_elements_each_of_permuted_arrays_have_one_launch(reductions):
+    """Their results are written where they belong at once, however many; sums of floats keep their order."""
+    for shape, order in (
+        ((2, 8, 5000, 2), (2, 1, 0, 3)),
+        ((6000, 2, 13), (2, 1, 0)),
+        ((3, 9000, 3), (2, 1, 0)),
+    ):
+        array = data(shape, "float32").transpose(order).copy().transpose(np.argsort(order))
+        for op in ("argmax", "argmin", "max", "any"):
+            reductions.plans.clear()
+            reductions(op, array, (1,) if shape[0] != 3 else (2,))
+            assert not any("last" in plan for plan in reductions.plans), (op, shape, reductions.plans)

@@ -44,6 +44,8 @@ enum {
     FEW_ROWS = 64,                 /* rows up to which `axis` has more threads, if vectors make few blocks */
     MIN_SPREAD_ROWS = 12,    /* rows from which `spread` pays although threads could reduce whole results */
     FEW_SCATTERED = 1 << 18, /* elements up to which pass 2 does not pay for a scattered output */
+    SHORT_AXIS = 8,          /* elements per result up to which the same holds, of any number of results */
+    NARROW_BYTES = 128,      /* bytes of a row of columns below which `columns` reads positions slower */
     THREAD_ELEMENTS = 16,    /* elements per thread of a part of `axis` */
     FEW_ELEMENTS = 8,        /* elements per thread for up to FEW_RESULTS results, or in a fixed order */
     FEW_RESULTS = 8,
@@ -618,15 +620,22 @@ static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
 static bool plan_one(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const bool scattered = p->flags & GR_SCATTERED_OUTPUT;
-    const bool few = scattered && p->results * p->count <= FEW_SCATTERED && !is_row_in_fixed_order(layout, p);
+    const int64_t item = (int64_t)layout->item_bytes;
+    const bool any_order = layout->in_c_order || layout->idempotent,
+               short_axis = any_order && p->count > 1 && p->count <= SHORT_AXIS;
+    const bool narrow = layout->in_c_order && p->keep.stride[0] == item && p->along.stride[0] != item &&
+                        p->keep.extent[0] * layout->item_bytes < NARROW_BYTES;
+    const bool few =
+        scattered &&
+        ((p->results * p->count <= FEW_SCATTERED && !is_row_in_fixed_order(layout, p)) || short_axis);
     const bool side_by_side = layout->packed && !layout->has_second && p->count > 0 && !few;
     if (side_by_side && layout->only_rows)
         return plan_pieces(layout, launch) || plan_rows(layout, launch) || plan_any(layout, launch);
     const bool all = side_by_side && !layout->only_axis;
     if ((all && plan_map(layout, launch)) ||
         (side_by_side && has_tiles(layout) && plan_tiles(layout, launch)) ||
-        (side_by_side &&
-         (plan_pieces(layout, launch) || plan_rows(layout, launch) || plan_columns(layout, launch)))) {
+        (side_by_side && (plan_pieces(layout, launch) || plan_rows(layout, launch) ||
+                          (!(short_axis && narrow) && plan_columns(layout, launch))))) {
         launch->writes_states = scattered;
         return true;
     }
