@@ -8,15 +8,17 @@
 #include "executor/executor.h"
 
 enum {
-    MAX_SHARED_LINE = 31744, /* max. bytes of a line in shared memory */
-    FEW_RANKS = 2,           /* ranks up to which histograms have the larger digit */
-    SMALL_LINE = 32,         /* elements of a line up to which a warp selects from several lines */
-    NETWORK_LINE = 128,      /* elements of a line that a sorting network sorts */
+    MAX_SHARED_LINE = 31744,  /* max. bytes of a line in shared memory */
+    MAX_LONE_LINE = 96 << 10, /* the same where there are few lines, of doubles, and few ranks */
+    FEW_RANKS = 2,            /* ranks up to which histograms have the larger digit */
+    SMALL_LINE = 32,          /* elements of a line up to which a warp selects from several lines */
+    NETWORK_LINE = 128,       /* elements of a line that a sorting network sorts */
     WHOLE_TILE = 16, /* bytes of a line per selected element from which sorting the whole line is as fast */
     WHOLE_SMALL_TILE = 32,
-    WAVES = 4,             /* waves of resident blocks */
-    LINES_PER_SM = 2,      /* lines per SM from which each line gets one block, whatever its length */
-    MAX_ZEROED = 64 << 10, /* max. bytes of zero-initialised workspace */
+    WAVES = 4,              /* waves of resident blocks */
+    LINES_PER_SM = 2,       /* lines per SM from which each line gets one block, whatever its length */
+    STATIC_BYTES = 2 << 10, /* static shared memory of the kernel that selects from lines, at most */
+    MAX_ZEROED = 64 << 10,  /* max. bytes of zero-initialised workspace */
 };
 
 _Static_assert((int)NETWORK_LINE <= (int)GR_ORDER_WARP_TILE,
@@ -57,6 +59,7 @@ typedef struct planner {
     buffers at;
     uint32_t item; /* bytes per element */
     bool top;
+    bool in_shared; /* a block that selects from a line holds it in shared memory */
 } planner;
 
 /* Appends a launch of full blocks, which loop if they would be too many for a grid. */
@@ -116,7 +119,7 @@ static void plan_small(planner *self) {
 /* One launch, in which a block selects from a line. */
 static void plan_rows(planner *self) {
     gr_order_params params = self->params;
-    const bool in_shared = params.length * self->item <= MAX_SHARED_LINE;
+    const bool in_shared = self->in_shared;
     uint32_t threads = 32;
     while (threads < GR_ORDER_THREADS && threads * 8u < params.length)
         threads *= 2;
@@ -289,9 +292,20 @@ static void plan_count_valid(planner *self) {
         (uint32_t)gr_min(params->lines, GR_MAX_GRID_YZ);
 }
 
-static bool selects_by_block(const gr_order_request *self) {
-    return self->length * gr_dtypes[self->dtype].item_bytes <= MAX_SHARED_LINE ||
-           self->lines >= (uint64_t)gr_reference_device.multiprocessors * LINES_PER_SM;
+/* Whether lines fit in shared memory: of as many blocks per SM as registers allow; or, as several digits take
+   a launch each otherwise, of one block. */
+static bool fits_shared(const planner *self, const gr_device_caps *caps) {
+    const uint64_t bytes = self->params.length * self->item;
+    const uint64_t bins = self->params.rank_count * sizeof(uint32_t) << GR_ORDER_DIGIT_BITS;
+    return bytes <= MAX_SHARED_LINE ||
+           (self->item == 8 && self->params.rank_count <= FEW_RANKS && bytes <= MAX_LONE_LINE &&
+            bytes + bins + STATIC_BYTES <= caps->shared_per_block &&
+            self->params.lines <= gr_reference_device.multiprocessors);
+}
+
+static bool selects_by_block(const planner *self) {
+    return self->in_shared ||
+           self->params.lines >= (uint64_t)gr_reference_device.multiprocessors * LINES_PER_SM;
 }
 
 static void plan_topk(planner *self) {
@@ -302,7 +316,6 @@ static void plan_topk(planner *self) {
     const element_buffers in = {.elements = self->at.in},
                           out = {.elements = self->at.out, .indices = gr_program_input(program, 1)};
     params->k = of->k;
-    params->rank_count = 1;
     params->flags |= GR_ORDER_EQUAL_ZEROS | (of->largest ? GR_ORDER_DESCENDING : 0);
     if (of->length <= GR_ORDER_WARP_TILE) {
         self->at.indices = out.indices;
@@ -321,7 +334,7 @@ static void plan_topk(planner *self) {
         return;
     }
     const element_buffers found = of->sorted && times % 2 == 1 ? other : out;
-    if (selects_by_block(of)) {
+    if (selects_by_block(self)) {
         self->at.out = found.elements;
         self->at.indices = found.indices;
         plan_rows(self);
@@ -353,9 +366,8 @@ static void plan_interpolation(planner *self, uint32_t out) {
 }
 
 /* Whether a warp or a block selects from a line that it holds, and counts its valid elements as well. */
-static bool counts_lines(const gr_order_request *self) {
-    return self->length <= GR_ORDER_WARP_TILE ||
-           self->length * gr_dtypes[self->dtype].item_bytes <= MAX_SHARED_LINE;
+static bool counts_lines(const planner *self) {
+    return self->params.length <= GR_ORDER_WARP_TILE || self->in_shared;
 }
 
 /* Counts the valid elements of each line, from which the selection computes its ranks. */
@@ -363,7 +375,7 @@ static void plan_valid(planner *self) {
     planner counting = *self;
     self->at.ranks = counting.at.out =
         gr_program_buffer(self->program, GR_BUFFER_TEMPORARY, (size_t)self->params.lines * sizeof(uint64_t));
-    if (counts_lines(self->of))
+    if (counts_lines(self))
         self->params.flags |= GR_ORDER_COUNTS_LINES;
     else
         plan_count_valid(&counting);
@@ -389,7 +401,7 @@ static void plan_select(planner *self) {
                                          (size_t)(of->lines * of->ranks) * self->item);
     if (of->length <= GR_ORDER_WARP_TILE)
         plan_small(self);
-    else if (selects_by_block(of))
+    else if (selects_by_block(self))
         plan_rows(self);
     else
         plan_digits(self);
@@ -413,7 +425,6 @@ static uint64_t results_per_line(const gr_order_request *self) {
 static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_order_request *self = request;
     const uint64_t infinity = infinities[self->dtype];
-    (void)device;
     planner it = {
         .of = self,
         .program = program,
@@ -428,6 +439,9 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         .item = (uint32_t)gr_dtypes[self->dtype].item_bytes,
         .top = self->task == GR_ORDER_TASK_TOPK,
     };
+    if (it.top)
+        it.params.rank_count = 1;
+    it.in_shared = fits_shared(&it, &device->backend->info.caps);
     const size_t results = (size_t)(self->lines * results_per_line(self));
     it.at.in = gr_program_input(program, 0);
     it.at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT, results * gr_dtypes[dtype_of(self)].item_bytes);

@@ -109,6 +109,14 @@ MUTANTS = (
         order("nans"),
     ),
     Mutant(
+        "a key is completed from the first of several elements",
+        SELECT,
+        "order_rows",
+        "counts[found] != 1",
+        "counts[found] > 2",
+        order("elements_of_ranks or alike"),
+    ),
+    Mutant(
         "each line has the ranks of the first",
         KEYS,
         "given_rank",

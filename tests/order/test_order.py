@@ -626,6 +626,21 @@ def test_kernels_have_no_races(dtype, shape):
         assert {kernel.races for kernel in kernel_profiles(launches, "", 0)} == {()}
 
 
+@pytest.mark.parametrize("length", [3968, 3969, 11_900, 13_000])
+def test_few_long_lines_of_doubles_have_one_block_each(length):
+    """Up to 96 KiB, in shared memory; the digits of longer ones take a launch each."""
+    a = values((2, length), "float64", 5)
+    a[1] = np.round(a[1], 1)  # many elements that are alike
+    ranks = np.array([length // 2])
+    result, launches, problem = observe(
+        lambda device: _core.order_select(a, ranks, True, None, (None, device, 0, 0)), True
+    )
+    assert problem is None
+    np.testing.assert_array_equal(result, np.sort(a, axis=1)[:, ranks])
+    names = {kernel.name for kernel in kernel_profiles(launches, "", 0)}
+    assert names == {"order_rows_b64" if length < 12_000 else "order_digit_b64"}
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(9, 20), (5, 100), (4, 300), (2, 3900), (2, 17000)], ids=str)
 def test_kernels_count_the_valid_elements_of_short_lines_as_they_select(dtype, shape):

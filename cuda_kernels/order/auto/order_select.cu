@@ -106,9 +106,27 @@ __device__ void count_line(const gr_order_params &p, const Keys<Key> &keys, cons
     __syncthreads(); // given_rank reads the count
 }
 
+// Completes keys of which the digits so far are known, if one element of a line has these digits for each
+// rank; by a block.
+template <class Key>
+__device__ void complete_keys(const Keys<Key> &keys, const Key *line, uint64_t length, unsigned left,
+                              Ranks<Key> &ranks) {
+    each_element(line, 0, length, [&](Key x, bool there) {
+        const Key key = keys.of(x);
+        for (unsigned r = 0; r < ranks.count; ++r)
+            if (there && Key(key >> left) == ranks.prefix[r])
+                ranks.group_prefix[r] = key;
+    });
+    __syncthreads();
+    if (threadIdx.x < ranks.count)
+        ranks.prefix[threadIdx.x] = ranks.group_prefix[threadIdx.x];
+}
+
 // All digits of lines that are a block's each: short ones, held in shared memory, or many.
 template <class Key> __device__ void order_rows(const gr_order_params &p) {
     __shared__ Ranks<Key> ranks;
+    __shared__ unsigned several;                 // whether several elements have the digits so far of a rank
+    constexpr bool completes = sizeof(Key) == 8; // shorter keys have too few digits for it to pay
     const Keys<Key> keys(p);
     const unsigned chunk = unsigned(p.chunk);
     unsigned *bins = reinterpret_cast<unsigned *>(order_shared);
@@ -129,14 +147,21 @@ template <class Key> __device__ void order_rows(const gr_order_params &p) {
                 ranks.prefix[threadIdx.x] = 0;
                 ranks.rest[threadIdx.x] = given_rank(p, line, first + threadIdx.x);
             }
-            for (unsigned known = 0; known < Keys<Key>::width;) {
-                const unsigned left = Keys<Key>::width - known, bits = min(p.bits, left);
+            if (threadIdx.x == 0)
+                several = 1;
+            unsigned known = 0;
+            while (true) {
                 __syncthreads();
+                const unsigned left = Keys<Key>::width - known, bits = min(p.bits, left);
+                if (left == 0 || (completes && several == 0))
+                    break;
                 if (threadIdx.x == 0) {
                     ranks.count = count;
                     ranks.find_groups();
                 }
                 __syncthreads();
+                if (threadIdx.x == 0)
+                    several = 0;
                 for (unsigned i = threadIdx.x; i < ranks.groups << bits; i += blockDim.x)
                     bins[i] = 0;
                 __syncthreads();
@@ -146,15 +171,20 @@ template <class Key> __device__ void order_rows(const gr_order_params &p) {
                     spoilt = true;
                 for (unsigned r = threadIdx.x / 32; r < count; r += blockDim.x / 32) {
                     uint64_t rest = ranks.rest[r];
-                    const unsigned found = bin_of(bins + (ranks.group[r] << bits), bits, rest);
+                    const unsigned *const counts = bins + (ranks.group[r] << bits);
+                    const unsigned found = bin_of(counts, bits, rest);
                     __syncwarp();
                     if (threadIdx.x % 32 == 0) {
+                        if (completes && counts[found] != 1)
+                            atomicOr(&several, 1u);
                         ranks.prefix[r] = known == 0 ? Key(found) : Key(Key(ranks.prefix[r] << bits) | found);
                         ranks.rest[r] = rest;
                     }
                 }
                 known += bits;
             }
+            if (completes && known < Keys<Key>::width)
+                complete_keys(keys, elements, p.length, Keys<Key>::width - known, ranks);
             __syncthreads();
             if (p.flags & GR_ORDER_TOPK) {
                 Key *out = reinterpret_cast<Key *>(p.out) + line * p.k;
