@@ -11,6 +11,8 @@
 _Static_assert(sizeof(gr_one_wave_scan_params) <= GR_MAX_PATCHED_PARAMS,
                "a backend writes `first` in a copy of them");
 
+enum { MIN_ROWS_PER_THREAD = 4 }; /* of short lines */
+
 const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod", "cummax", "cummin"};
 static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod", "max", "min"};
 
@@ -76,9 +78,8 @@ static uint32_t shift_for(uint64_t min_value, uint32_t max_value) {
 
 /* Splits a tile between the threads of a block: neighbouring threads have neighbouring columns, for
    coalesced loads. Up to of->columns columns if the tiles of a line are a chain, up to a block if lines are
-   so short that few threads share one. */
-static void share(gr_scan_params *params, const kind *of) {
-    const uint32_t max_rows = of->each;
+   so short that few threads share one. A thread has up to `max_rows` rows. */
+static void share_by(gr_scan_params *params, const kind *of, uint32_t max_rows) {
     const uint64_t shares = gr_ceil_div(params->length, max_rows);
     if (params->inner <= of->columns) {
         params->columns_shift = shift_for(params->inner, of->columns);
@@ -108,6 +109,19 @@ static void share(gr_scan_params *params, const kind *of) {
     }
     params->chain_nodes = gr_lookback_nodes(params->chain_tiles);
     params->chains = gr_ceil_div(params->lines, params->tile_lines) * params->stripes;
+}
+
+/* Splits with fewer rows per thread where tiles of whole lines would be fewer than multiprocessors. */
+static void share(gr_scan_params *params, const kind *of) {
+    share_by(params, of, of->each);
+    for (uint32_t max_rows = of->each / 2; max_rows >= MIN_ROWS_PER_THREAD; max_rows /= 2) {
+        gr_scan_params fewer = *params;
+        share_by(&fewer, of, max_rows);
+        if (params->chain_tiles > 1 || fewer.chain_tiles > 1 ||
+            params->chains >= gr_reference_device.multiprocessors)
+            return;
+        *params = fewer;
+    }
 }
 
 static gr_scan_params params_of(const gr_scan *self, const kind *of) {
@@ -277,6 +291,7 @@ static bool plan_columns(const gr_scan *self, const kind *of, const gr_scan_para
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)blocks;
     step->block[0] = GR_COLUMN_SCAN_THREADS;
+    step->pdl = true;
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "scan_", kernels[self->op]);
     GR_KERNEL_NAME(step->kernel.entry, "columns_", kernels[self->op], "_", of->name);
@@ -285,8 +300,22 @@ static bool plan_columns(const gr_scan *self, const kind *of, const gr_scan_para
     return true;
 }
 
+/* Along an axis of one element a scan is a copy: elements that follow each other are lines of their own, so
+   that tiles of them are read as vectors. */
+static gr_scan with_single_elements(const gr_scan *self) {
+    gr_scan merged = *self;
+    const bool adjacent = self->lines == 1 || self->line_stride == (int64_t)self->inner * self->inner_stride;
+    if (self->length == 1 && !self->initial && self->inner > GR_SCAN_MAX_COLUMNS && adjacent) {
+        merged.lines = self->lines * self->inner;
+        merged.inner = 1;
+        merged.line_stride = self->inner_stride;
+        merged.along_stride = (int64_t)gr_dtypes[self->dtype].item_bytes; /* of no other element */
+    }
+    return merged;
+}
+
 static void plan(const void *request, gr_device *device, gr_program *program) {
-    const gr_scan *self = request;
+    const gr_scan merged = with_single_elements(request), *self = &merged;
     const gr_device_caps *caps = &device->backend->info.caps;
     const kind of = kind_of(self);
     const gr_scan_params params = params_of(self, &of);
@@ -320,6 +349,7 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(tiles < max_blocks ? tiles : max_blocks);
     step->block[0] = GR_SCAN_THREADS;
+    step->pdl = params.chain_tiles == 1; /* no memset is before it */
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "scan_", kernels[self->op]);
     GR_KERNEL_NAME(step->kernel.entry, "scan_", kernels[self->op], "_", of.name);

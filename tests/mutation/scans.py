@@ -146,7 +146,7 @@ MUTANTS = (
     Mutant(
         "a plan counts too few tiles",
         SCAN_PLAN,
-        "share",
+        "share_by",
         "gr_ceil_div(params->length, params->slot);",
         "params->length / params->slot;",
         scans("lengths"),

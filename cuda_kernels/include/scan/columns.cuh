@@ -61,6 +61,9 @@ template <class F, class In> struct ColumnScan {
 };
 
 template <class F> __device__ void scan_columns_of(const gr_column_scan_params &p) {
+    if (gridDim.x <= SHORT_SCAN_BLOCKS)
+        gr::common::pdl_as_comments::pdl_launch_dependents();
+    gr::common::pdl_as_comments::pdl_wait();
     if constexpr (std::is_same<typename F::Out, int64_t>::value) {
         switch (p.kind) {
         case GR_SCAN_B8:

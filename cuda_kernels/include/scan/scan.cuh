@@ -5,12 +5,15 @@
 #include <type_traits>
 
 #include "common/entry.cuh"
+#include "common/pdl.cuh"
 #include "common/vec.cuh"
 #include "grid/lookback_tiles.cuh"
 #include "ops/functors.cuh"
 #include "scan/params.h"
 
 namespace gr::scan {
+
+constexpr unsigned SHORT_SCAN_BLOCKS = 256;
 
 using namespace common;
 using namespace grid;
@@ -284,6 +287,10 @@ template <class F> __device__ void scan_tiles(const gr_scan_params &p) {
         16) unsigned char states[(Work::state_count + Work::sum_count) * sizeof(typename F::State)];
     __shared__ ScanTile tiles[2];
     Work scan(p, elements, states);
+    // Blocks of the next kernel unbalance the SMs, which pays only for short kernels.
+    if (gridDim.x <= SHORT_SCAN_BLOCKS)
+        gr::common::pdl_as_comments::pdl_launch_dependents();
+    gr::common::pdl_as_comments::pdl_wait();
     if (threadIdx.x == 0)
         tiles[0] = scan.tile_of(scan.ticket(0));
     __syncthreads();
