@@ -18,9 +18,11 @@ enum {
     TILES_PER_BLOCK = 4, /* tiles per resident block; with fewer, tiles are smaller */
     LOST_BYTES = 64,     /* of the words of lost sums */
     LOST_ROWS_PER_BLOCK = 8192,
-    FEW_ROWS = 1 << 17,      /* rows that one block adds up as fast as all blocks stream them */
-    SHORT_ROWS = 1 << 21,    /* rows up to which segments of few rows are not streamed */
-    SHORT_SEGMENT = 1 << 12, /* mean rows of such segments */
+    FEW_ROWS = 1 << 17,         /* rows that one block adds up as fast as all blocks stream them */
+    SHORT_ROWS = 1 << 21,       /* rows up to which segments of few rows are not streamed */
+    SHORT_SEGMENT = 1 << 12,    /* mean rows of such segments */
+    FEW_LONG_ROWS = 1 << 14,    /* mean rows from which segments of few rows in all are streamed */
+    MAX_SHORT_SEGMENTS = 20000, /* whose warps take as long as the stream of few rows */
     LARGE_BLOCK_ROWS = 1024, /* mean rows of a segment from which blocks are larger, where segments are few */
     WARP_ROWS = 1024,        /* mean rows of a segment for which a warp is enough, where segments are many */
     FEW_WARP_ROWS = 256,     /* the same where they are few */
@@ -351,9 +353,10 @@ static gr_stream_params stream_params_of(const gr_segments *self, bool exact) {
 /* Whether a warp or a block for each segment of an exact sum takes less time than the stream of all rows:
    few rows, or segments that are short on average. */
 static bool are_short(const gr_segments *self) {
-    return self->path == GR_SEGMENTS_ANY && self->lines * self->segments <= GR_MAX_GRID &&
-           (self->length <= FEW_ROWS ||
-            (self->length <= SHORT_ROWS && self->length / self->segments <= SHORT_SEGMENT));
+    const uint64_t mean = self->length / self->segments;
+    return self->path == GR_SEGMENTS_ANY && self->lines * self->segments <= MAX_SHORT_SEGMENTS &&
+           ((self->length <= FEW_ROWS && mean < FEW_LONG_ROWS) ||
+            (self->length <= SHORT_ROWS && mean <= SHORT_SEGMENT));
 }
 
 /* Appends a warp or a block for each segment. A block does not add up more than GR_SHORT_SUMS_MAX_ROWS rows

@@ -22,8 +22,8 @@ def nans(words):
 MUTANTS = (
     Mutant(
         "errors that two doubles do not hold are dropped from sums of few rows",
-        SHORT,
-        "ShortSums",
+        SUMS,
+        "add_all",
         "exact = exact && second.error == 0;",
         "exact = exact && second.error == second.error;",
         sums("cancellation"),

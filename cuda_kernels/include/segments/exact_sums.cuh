@@ -107,6 +107,47 @@ inline __device__ __noinline__ Expansion sum_of(Expansion a, double x) {
     return a;
 }
 
+// Adds elements to an Expansion without a branch, unless the errors of errors count. Narrow: first tries to
+// add them to the first double alone, which holds most sums of elements of fewer bits.
+template <bool Narrow, unsigned Count> __device__ void add_all(Expansion &sum, const double (&x)[Count]) {
+    double high = sum.high, middle = sum.middle;
+    bool exact = true;
+    if (Narrow) {
+#pragma unroll
+        for (unsigned j = 0; j < Count; ++j) {
+            const TwoSum first = two_sum(high, x[j]);
+            high = first.sum;
+            exact = exact && first.error == 0; // not of NaN
+        }
+        if (exact) {
+            sum.high = high;
+            return;
+        }
+        high = sum.high;
+        exact = true;
+    }
+#pragma unroll
+    for (unsigned j = 0; j < Count; ++j) {
+        const TwoSum first = two_sum(high, x[j]), second = two_sum(middle, first.error);
+        high = first.sum;
+        middle = second.sum;
+        exact = exact && second.error == 0;
+    }
+    if (exact) {
+        sum.high = high;
+        sum.middle = middle;
+        return;
+    }
+#pragma unroll 1
+    for (unsigned j = 0; j < Count; ++j) {
+        double next = x[0]; // registers have no numbers
+#pragma unroll
+        for (unsigned i = 1; i < Count; ++i)
+            next = i == j ? x[i] : next;
+        sum = sum_of(sum, next);
+    }
+}
+
 // Adds up the sums of the lanes of a warp, if all partial sums are exact in one double. Else returns false.
 inline __device__ bool add_lanes(Expansion &x) {
     bool exact = x.middle == 0 && x.low == 0;

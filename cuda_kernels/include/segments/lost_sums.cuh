@@ -10,6 +10,16 @@ namespace gr::segments {
 
 constexpr uint64_t most_rows = 2048; // of a segment that a warp adds up; the block shares longer ones
 
+// Adds a double to a state in shared memory. Returns the element's flags.
+inline __device__ uint32_t add_to_shared_state(int64_t *state, double x, unsigned below) {
+    const gr_exact_decomposed parts = gr_exact_decompose(uint64_t(__double_as_longlong(x)));
+    if (parts.value != 0) {
+        const int position = int(parts.position) - 1075 + int(below), less = max(0, -position);
+        gr::exact::add_pieces(state, parts.value >> less, unsigned(position + less));
+    }
+    return parts.flags;
+}
+
 template <class In> struct LostSums {
     static constexpr unsigned threads = GR_LOST_SUMS_THREADS, warps = threads / 32;
     static constexpr bool wide = std::is_same<In, double>::value;
@@ -59,12 +69,7 @@ template <class In> struct LostSums {
             double x = Value<double>::of(in[at]);
             if (p.flags & GR_SEGMENT_SKIP_NAN && (x != x || is_nan(Value<double>::of(in[at + other]))))
                 x = 0;
-            const gr_exact_decomposed parts = gr_exact_decompose(uint64_t(__double_as_longlong(x)));
-            flags |= parts.flags;
-            if (parts.value == 0)
-                continue;
-            const int position = int(parts.position) - 1075 + int(below), less = max(0, -position);
-            gr::exact::add_pieces(sum, parts.value >> less, unsigned(position + less));
+            flags |= add_to_shared_state(sum, x, below);
         }
         if (flags != 0)
             gr::exact::join_block_flags(sum + words - 1, flags);

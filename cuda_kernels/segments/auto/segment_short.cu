@@ -16,31 +16,6 @@ template <class In> struct ShortSums : LostSums<In> {
     using LostSums<In>::p;
     static constexpr unsigned in_flight = 8;
 
-    // Adds elements to an Expansion without a branch, unless the errors of errors count.
-    static __device__ void add_all(Expansion &sum, const double (&x)[in_flight]) {
-        double high = sum.high, middle = sum.middle;
-        bool exact = true;
-#pragma unroll
-        for (unsigned j = 0; j < in_flight; ++j) {
-            const TwoSum first = two_sum(high, x[j]), second = two_sum(middle, first.error);
-            high = first.sum;
-            middle = second.sum;
-            exact = exact && second.error == 0; // not of NaN
-        }
-        if (exact) {
-            sum.high = high;
-            sum.middle = middle;
-            return;
-        }
-#pragma unroll 1
-        for (unsigned j = 0; j < in_flight; ++j) {
-            double next = x[0]; // registers have no numbers
-#pragma unroll
-            for (unsigned i = 1; i < in_flight; ++i)
-                next = i == j ? x[i] : next;
-            sum = sum_of(sum, next);
-        }
-    }
     // The sum of every `step`-th row from `begin` on, several of them in flight.
     __device__ Expansion sum_rows(const Segment &segment, int64_t begin, unsigned step) const {
         const In *in = reinterpret_cast<const In *>(p.in) + int64_t(segment.element);
@@ -55,7 +30,7 @@ template <class In> struct ShortSums : LostSums<In> {
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j)
                 x[j] = i + j * step < segment.end ? Value<double>::of(loaded[j]) : -0.0;
-            add_all(sum, x);
+            add_all<sizeof(In) < 8>(sum, x);
         }
         return sum;
     }
