@@ -11,6 +11,7 @@
 #include "groups/kind.h"
 #include "groups/partition/plan.h"
 #include "groups/rows/plan.h"
+#include "groups/short/plan.h"
 
 enum {
     PLANE_BLOCKS_PER_SM = 8, /* blocks of the planes' kernels that an SM holds at once */
@@ -30,7 +31,12 @@ bool gr_groups_have(gr_op op) {
 
 static bool goes_by_sorted_rows(const gr_groups *self) {
     return self->path == GR_GROUPS_SORTED_ROWS ||
-           (self->path == GR_GROUPS_ANY && gr_sorted_rows_are_faster(self));
+           (gr_groups_path_is_free(self) && gr_sorted_rows_are_faster(self));
+}
+
+static bool goes_by_short(const gr_groups *self) {
+    return self->path == GR_GROUPS_SHORT ||
+           (self->path == GR_GROUPS_ANY && self->partition_shift == 0 && gr_short_groups_are_faster(self));
 }
 
 uint32_t gr_groups_state_words(gr_dtype dtype) {
@@ -49,6 +55,8 @@ bool gr_groups_take(const gr_groups *self) {
     if (gr_dtypes[self->dtype].kind == GR_KIND_BITS && gr_op_is_mean(self->op) &&
         self->length >> GR_GROUP_MAX_INTEGER_ROWS_SHIFT > 0)
         return false;
+    if (goes_by_short(self))
+        return gr_short_groups_fit(self);
     if (goes_by_sorted_rows(self))
         return gr_sorted_rows_fit(self);
     const gr_group_kind of = gr_group_kind_of(self->op, self->dtype);
@@ -183,12 +191,16 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         gr_extremes_plan(self, &params, caps, program);
         return;
     }
+    if (!self->states && goes_by_short(self)) {
+        gr_short_groups_plan(self, &params, caps, program);
+        return;
+    }
     if (!self->states && goes_by_sorted_rows(self)) {
         gr_sorted_rows_plan(self, &params, caps, program);
         return;
     }
     gr_partition_params partition = {.sums = params};
-    const bool any = self->path == GR_GROUPS_ANY && !self->states;
+    const bool any = gr_groups_path_is_free(self) && !self->states;
     bool windows = any && self->partition_shift == 0 && set_windows(self, &of, caps, &params);
     const bool partitioned = !self->states && (!windows || has_large_slabs(self, &params)) &&
                              gr_partition_set(self, &of, caps, &partition);

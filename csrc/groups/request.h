@@ -10,6 +10,8 @@ typedef enum gr_groups_path {
     GR_GROUPS_ANY, /* the kernels that are expected to be the fastest */
     GR_GROUPS_PLANES,
     GR_GROUPS_SORTED_ROWS,
+    GR_GROUPS_SHORT,
+    GR_GROUPS_LONG, /* any but GR_GROUPS_SHORT */
     GR_GROUPS_PATHS,
 } gr_groups_path;
 
@@ -26,8 +28,13 @@ typedef struct gr_groups {
     gr_scalar empty_result; /* the result of an empty group */
     gr_groups_path path;
     bool states; /* of means: results are states of exact sums of floats, in the format of csrc/exact */
-    /* log2 of groups per partition, which tests of that plan set; 0: the planner chooses */
+    /* log2 of groups per partition, or of threads per block with GR_GROUPS_SHORT, which tests of these plans
+       set; 0: the planner chooses */
     uint32_t partition_shift;
 } gr_groups;
+
+static inline bool gr_groups_path_is_free(const gr_groups *self) {
+    return self->path == GR_GROUPS_ANY || self->path == GR_GROUPS_LONG;
+}
 
 #endif

@@ -9,6 +9,7 @@ from group_elements import MUTANTS as GROUP_ELEMENTS
 from group_extremes import MUTANTS as GROUP_EXTREMES
 from group_partitions import MUTANTS as GROUP_PARTITIONS
 from group_rows import MUTANTS as GROUP_ROWS
+from group_short import MUTANTS as GROUP_SHORT
 from group_sums import MUTANTS as GROUP_SUMS
 from groups import MUTANTS as GROUPS
 from lists import MUTANTS as LISTS
@@ -35,6 +36,7 @@ MUTANTS = (
     *GROUP_EXTREMES,
     *GROUP_PARTITIONS,
     *GROUP_ROWS,
+    *GROUP_SHORT,
     *GROUP_SUMS,
     *LISTS,
     *MOMENTS,

@@ -334,9 +334,12 @@ def test_random_calls(device, pytestconfig, thin):
 
 # ---- kernels ----
 
+LONG = 4  # gr_groups_path
+
 
 def launched(a, labels, groups, op="sum", races=False, **options):
-    """Return the result on the simulator, and its kernels."""
+    """Return the result on the simulator, and its kernels: those of many rows, unless `path` is given."""
+    options.setdefault("path", LONG)
 
     def call(device):
         options["destination"] = (None, device, 0, 0)

@@ -45,9 +45,9 @@ ROOMS = {
 # The same for cuda_kernels/include: SHARED_HEADERS, then a folder for the headers of each family of kernels.
 SHARED_HEADERS = ["common", "grid", "ops"]
 FAMILIES = ["reduce", "scan", "normalize", "order", "states", "exact", "matmul"]
-FAMILIES += ["conv", "segments", "groups", "multi"]
+FAMILIES += ["conv", "segments", "multi", "groups"]
 HEADERS = {
-    "": [*SHARED_HEADERS, tuple(FAMILIES[:-4]), tuple(FAMILIES[-4:])],
+    "": [*SHARED_HEADERS, tuple(FAMILIES[:-4]), tuple(FAMILIES[-4:-1]), FAMILIES[-1]],
     "reduce": [("ladder", "flat", "general"), "ops", "custom.*"],
 }
 PACKAGE = {

@@ -95,7 +95,7 @@ bool gr_partition_set(const gr_groups *self, const gr_group_kind *of, const gr_d
 bool gr_partition_takes(const gr_groups *self, const gr_group_kind *of) {
     const gr_device_caps caps = {.shared_per_block = GR_REFERENCE_SHARED};
     gr_partition_params params = {.sums = {.groups = self->groups}};
-    return self->path == GR_GROUPS_ANY && !self->states && gr_partition_set(self, of, &caps, &params);
+    return gr_groups_path_is_free(self) && !self->states && gr_partition_set(self, of, &caps, &params);
 }
 
 static size_t padded_rows(const gr_partition_params *params) {
