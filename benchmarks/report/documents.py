@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from pathlib import Path
+from typing import Any
 
 from benchmarks.harness.command import find
 from benchmarks.harness.results import load, load_matmul
@@ -18,8 +19,8 @@ from benchmarks.suite import exact_sums, multi_device
 from gpureduce._profiles.palette import DARK, LIGHT
 
 END = "<!-- end -->"
-SEEDS = (1, 2, 3, 4, 5)  # of drawn products
-CONVOLUTION_SEEDS = (2,)  # of drawn convolutions
+DRAWN = "docs/benchmarks/drawn-shapes.md"
+SEEDS = (1, 2, 3)  # of drawn cases
 PALETTES = {"light": LIGHT, "dark": DARK}
 MATMUL, CONV = "docs/benchmarks/matmul.md", "docs/benchmarks/convolution.md"
 CONV_LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
@@ -29,7 +30,6 @@ TABLES = {
     ("docs/benchmarks/copies.md", "arrays"): "arrays_h100.json",
     ("docs/benchmarks/axes.md", "axis"): "axis_h200.json",
     ("docs/benchmarks/layouts.md", "layouts"): "layouts_h200.json",
-    ("docs/benchmarks/drawn-shapes.md", "cliffs"): "cliffs_h100.json",
     ("docs/benchmarks/exact-sums.md", "exact_sums"): "exact_h200.json",
     ("docs/how-to/jax-in-jit.md", "jit"): "jit_h200.json",
     ("docs/benchmarks/host-arrays.md", "host"): "host_h200.json",
@@ -61,6 +61,12 @@ def marker(name: str) -> str:
     return f"<!-- {name.replace('_', '-')}-table -->"
 
 
+def drawn_records() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the records of drawn cases, now and before, by seed."""
+    now, before = ([load(f"cliffs_{when}seed{seed}_h200.json") for seed in SEEDS] for when in ("", "before_"))
+    return now, before
+
+
 def tables() -> dict[str, dict[str, str]]:
     """Return the tables of each document, each under the marker before it."""
     found: dict[str, dict[str, str]] = {}
@@ -69,16 +75,13 @@ def tables() -> dict[str, dict[str, str]]:
     found["docs/benchmarks/groups.md"]["<!-- group-partitions -->"] = segments.partitions_table(
         load("group_partitions_h200.json")
     )
-    for seed in (1, 2, 3):
-        table = find("cliffs").table(load(f"cliffs_seed{seed}_h200.json"))
-        found["docs/benchmarks/drawn-shapes.md"][f"<!-- cliffs-seed-{seed} -->"] = table
-    found["docs/benchmarks/drawn-shapes.md"]["<!-- cliffs-products -->"] = drawn.products_table(
-        *([load(f"cliffs_products_{when}{seed}_h200.json") for seed in SEEDS] for when in ("seed", "before"))
-    )
-    found["docs/benchmarks/drawn-shapes.md"]["<!-- cliffs-convolutions -->"] = drawn.convolutions_table(
-        [load(f"cliffs_convolutions_seed{seed}_h200.json") for seed in CONVOLUTION_SEEDS],
-        [load(f"cliffs_seed{seed}_h200.json") for seed in CONVOLUTION_SEEDS],
-    )
+    now, before = drawn_records()
+    found[DRAWN] = {
+        "<!-- cliffs-families -->": drawn.families_table(now, before),
+        "<!-- cliffs-slower -->": drawn.slower_table(now, before),
+    }
+    for record, old in zip(now, before, strict=True):
+        found[DRAWN][f"<!-- cliffs-seed-{record['seed']} -->"] = drawn.worst_table(record, old)
     wide = exact_sums.wide_table(load("exact_wide_h200.json"))
     found["docs/benchmarks/exact-sums.md"]["<!-- exact-wide -->"] = wide
     exact = segments.exact_table(load("segments_h100.json"))
