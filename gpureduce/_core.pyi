@@ -538,6 +538,7 @@ def conv2d(
     precision: str | None,
     destination: Destination,
     bias: np.ndarray | DeviceView | None = None,
+    batch_invariant: bool = True,
 ) -> Any: ...
 
 # Microseconds per repeat.

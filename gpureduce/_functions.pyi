@@ -24,8 +24,8 @@ def conv2d(
     x: NDArray[_InexactT], w: NDArray[_InexactT], *, bias: AnyArray | None = None,
     stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] | str = 0,
     dilation: int | tuple[int, int] = 1, groups: int = 1, layout: str = "NCHW", dtype: None = None,
-    out: None = None, variant: str = "auto", precision: str | None = None, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: Literal[False] | None = None,
+    out: None = None, variant: str = "auto", precision: str | None = None, batch_invariant: bool = True,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
 ) -> NDArray[_InexactT]: ...
 
 @overload
@@ -33,8 +33,8 @@ def conv2d(
     x: DeviceArray, w: DeviceArray, *, bias: AnyArray | None = None, stride: int | tuple[int, int] = 1,
     padding: int | tuple[int, int] | str = 0, dilation: int | tuple[int, int] = 1, groups: int = 1,
     layout: str = "NCHW", dtype: DTypeLike | None = None, out: None = None, variant: str = "auto",
-    precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[True] | None = None,
+    precision: str | None = None, batch_invariant: bool = True, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
@@ -42,8 +42,8 @@ def conv2d(
     x: AnyArray, w: AnyArray, *, bias: AnyArray | None = None, stride: int | tuple[int, int] = 1,
     padding: int | tuple[int, int] | str = 0, dilation: int | tuple[int, int] = 1, groups: int = 1,
     layout: str = "NCHW", dtype: DTypeLike | None = None, out: None = None, variant: str = "auto",
-    precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[True],
+    precision: str | None = None, batch_invariant: bool = True, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
@@ -51,8 +51,8 @@ def conv2d(
     x: AnyArray, w: AnyArray, *, bias: AnyArray | None = None, stride: int | tuple[int, int] = 1,
     padding: int | tuple[int, int] | str = 0, dilation: int | tuple[int, int] = 1, groups: int = 1,
     layout: str = "NCHW", dtype: DTypeLike | None = None, out: Out | None = None, variant: str = "auto",
-    precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: bool | None = None,
+    precision: str | None = None, batch_invariant: bool = True, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
 
 @overload

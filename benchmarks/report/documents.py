@@ -52,6 +52,7 @@ TABLES = {
     ("docs/benchmarks/pytorch.md", "operators"): "operators_h200.json",
     ("docs/how-to/what-pytorch-cannot-do.md", "torch_gaps"): "torch_gaps_h200.json",
     (MATMUL, "batch_invariance"): "batch_invariance_h100.json",
+    ("docs/reference/promises.md", "conv_batch"): "conv_batch_h200.json",
     ("docs/how-to/is-my-model-deterministic.md", "invariance"): "invariance_h200.json",
 }
 
@@ -86,7 +87,8 @@ def tables() -> dict[str, dict[str, str]]:
     found["docs/benchmarks/exact-sums.md"]["<!-- exact-wide -->"] = wide
     exact = segments.exact_table(load("segments_h100.json"))
     found["docs/benchmarks/scans-and-segments.md"]["<!-- exact-segments -->"] = exact
-    found["docs/reference/promises.md"] = {"<!-- row-order -->": row_order.table(load("row_order_h200.json"))}
+    of_rows = row_order.table(load("row_order_h200.json"))
+    found["docs/reference/promises.md"]["<!-- row-order -->"] = of_rows
     rungs, published = ladder.result("ladder_h200.json"), load("published_a100.json")
     found["README.md"] = {"<!-- ladder-line -->": ladder.ladder_line(rungs)}
     found["docs/benchmarks/reduction-ladder.md"] = {

@@ -64,21 +64,26 @@ static bool has_short_strides(const gr_conv_strides *strides, uint64_t height, u
 }
 
 bool gr_conv_small_supports(const gr_conv *self) {
-    enum { MAX_RESULTS = 1 << 22 }; /* for more of them the times were not measured */
     return has_short_strides(&self->x.strides,
                              self->height.size + self->height.kernel * self->height.dilation,
                              self->width.size + self->width.kernel * self->width.dilation, self->channels) &&
            has_short_strides(&self->w.strides, self->height.kernel, self->width.kernel, self->channels) &&
            self->dtype != GR_DTYPE_f64 && self->channels > 0 && gr_conv_fits_32_bits(self) &&
-           gr_conv_output_count(self) <= MAX_RESULTS;
+           gr_conv_pixels(self) < INT32_MAX;
+}
+
+bool gr_conv_small_is_measured(const gr_conv *self) {
+    enum { MAX_RESULTS = 1 << 22 };
+    return gr_conv_output_count(self) <= MAX_RESULTS;
 }
 
 /* The tile of a block: pixels, filters, and indices of k at once; multiply-adds per microsecond and SM
- * (H200).
+ * (H200); the order of the sums.
  */
 typedef struct small_tile {
     uint64_t pixels, filters, k;
     double rate;
+    gr_conv_order_kind order;
     const char *forms[GR_CONV_LAYOUTS];
 } small_tile;
 
@@ -97,26 +102,28 @@ static double time_of_small(const gr_conv *self, const small_tile *tile) {
                            per_sm * length * (double)(tile->pixels * tile->filters) / tile->rate);
 }
 
-/* Returns the tile with the smallest estimated time. */
-static const small_tile *tile_of_small(const gr_conv *self) {
-    static const small_tile tiles[] = {{128, 8, 32, 0.034e6, {"_nhwc_128x8", "_nchw_128x8"}},
-                                       {32, 32, 64, 0.045e6, {"_nhwc_32x32", "_nchw_32x32"}},
-                                       {16, 16, 128, 0.030e6, {"_nhwc_16x16", "_nchw_16x16"}}};
-    const small_tile *best = &tiles[0];
-    for (size_t i = 1; i < sizeof tiles / sizeof tiles[0]; ++i)
-        if (time_of_small(self, &tiles[i]) < time_of_small(self, best))
+/* Returns the tile of an order with the smallest estimated time. */
+static const small_tile *tile_of_small(const gr_conv *self, gr_conv_order order) {
+    static const small_tile tiles[] = {
+        {128, 8, 32, 0.034e6, GR_CONV_ORDER_FMA, {"_nhwc_128x8", "_nchw_128x8"}},
+        {32, 32, 64, 0.045e6, GR_CONV_ORDER_FMA, {"_nhwc_32x32", "_nchw_32x32"}},
+        {16, 16, 128, 0.030e6, GR_CONV_ORDER_SHARED, {"_nhwc_16x16", "_nchw_16x16"}}};
+    const small_tile *best = NULL;
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; ++i)
+        if ((order.kind == GR_CONV_ORDER_ANY || order.kind == tiles[i].order) &&
+            (best == NULL || time_of_small(self, &tiles[i]) < time_of_small(self, best)))
             best = &tiles[i];
     return best;
 }
 
-double gr_conv_small_time(const gr_conv *self) {
-    return time_of_small(self, tile_of_small(self));
+double gr_conv_small_time(const gr_conv *self, gr_conv_order order) {
+    return time_of_small(self, tile_of_small(self, order));
 }
 
 void gr_conv_small(const gr_conv *self, gr_conv_job job) {
     static const gr_conv_variant variant = {.rung = {.name = "conv_small", .file = "conv_small"},
                                             .threads = GR_CONV_SMALL_THREADS};
-    const small_tile *tile = tile_of_small(self);
+    const small_tile *tile = tile_of_small(self, job.order);
     const gr_conv_small_params params = {.conv = gr_conv_make_params(self),
                                          .filter_tiles = (uint32_t)gr_ceil_div(self->filters, tile->filters)};
     job.variant = &variant;

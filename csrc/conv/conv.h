@@ -80,6 +80,7 @@ typedef struct gr_conv {
     uint64_t groups, channels, filters; /* channels and filters per group */
     gr_conv_axis height, width;
     gr_conv_view x, w;
+    bool batch_invariant;        /* with variant NULL: the bits of an image do not depend on `batch` */
     bool has_bias;               /* one element per filter is added to the rounded results */
     int64_t bias_stride;         /* elements */
     bool out_aligned;            /* the output is 16-byte aligned */

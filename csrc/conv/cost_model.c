@@ -141,14 +141,14 @@ static double time_of_tensor_cores(const gr_conv *self, const gr_conv_variant *v
 }
 
 /* NCHW is transposed to NHWC first, unless TMA can load it. */
-static double time_of_implicit_gemm_tma(const gr_conv *self) {
+static double time_of_implicit_gemm_tma(const gr_conv *self, uint32_t parts) {
     const uint64_t elements =
         self->batch * self->height.size * self->width.size * self->groups * self->channels;
     const double bytes = 2 * (double)elements * (double)gr_dtypes[self->dtype].item_bytes;
     const double transpose = gr_conv_pads_channels(self) ? 2 * LAUNCH_US + (double)elements / IM2COL_ELEMENTS
                              : gr_conv_needs_nhwc_transpose(self) ? 2 + bytes / TRANSPOSED_BYTES
                                                                   : 0;
-    return transpose + gr_conv_implicit_gemm_tma_time(self);
+    return transpose + gr_conv_implicit_gemm_tma_time(self, parts);
 }
 
 /* A block takes all elements of its filters, at most at the rate of a multiprocessor. */
@@ -161,7 +161,7 @@ static double time_of_direct(const gr_conv *self) {
     return fmax(blocks, gr_reference_device.multiprocessors) * ROWS * COLUMNS * FILTERS * length / DIRECT;
 }
 
-double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant) {
+double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant, uint32_t parts) {
     const double all = (double)self->groups * (double)gr_conv_filter_length(self),
                  moved = LAUNCH_US + time_of_bytes(self);
     switch (variant->algorithm) {
@@ -178,7 +178,7 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
         return moved + (double)self->batch * round_up(self->height.out, 16) * round_up(self->width.out, 16) *
                            round_up(self->filters, 24) * all / DIRECT_ROWS;
     case GR_CONV_IMPLICIT_GEMM_TMA:
-        return time_of_implicit_gemm_tma(self);
+        return time_of_implicit_gemm_tma(self, parts);
     case GR_CONV_SMALL_C:
         return gr_conv_is_gemm(self) ? HUGE_VAL : LAUNCH_US + gr_conv_small_c_time(self, time_of_bytes(self));
     case GR_CONV_TENSOR_CORES:
@@ -193,11 +193,6 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
     }
 }
 
-bool gr_conv_prefers_small(const gr_conv *self, const gr_conv_variant *variant) {
-    static const double TENSOR_CORES_FASTER_BY = 0.7; /* their estimates are too coarse */
-    const bool mma = variant->algorithm == GR_CONV_TENSOR_CORES || variant->algorithm == GR_CONV_SMALL_C ||
-                     variant->algorithm == GR_CONV_IMPLICIT_GEMM_TMA;
-    return gr_conv_small_supports(self) &&
-           time_of_bytes(self) + gr_conv_small_time(self) <
-               gr_conv_estimate_time(self, variant) * (mma ? TENSOR_CORES_FASTER_BY : 1);
+double gr_conv_estimate_small_time(const gr_conv *self, gr_conv_order order) {
+    return time_of_bytes(self) + gr_conv_small_time(self, order);
 }

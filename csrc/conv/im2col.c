@@ -236,6 +236,12 @@ static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) 
     return product;
 }
 
+gr_matmul_order gr_conv_im2col_order(const gr_conv *self, const gr_device_info *info) {
+    const pixels none = {.pixel = 0};
+    const gr_matmul product = product_of(self, &none, 1);
+    return gr_matmul_order_of(&product, info);
+}
+
 /* The kernel indexes rows and columns of padded images in 32 bits. */
 static bool fits_32_bits(const gr_conv_axis *axis) {
     return axis->size < INT32_MAX &&

@@ -1,6 +1,7 @@
 /* Implicit GEMM by TMA (c8, c9): tensor maps describe x and w to the Tensor Memory Accelerator, which copies
    boxes of x, with zeros for the padding, and filters of a tap to shared memory, where wgmma reads them.
    tma_boxes.c chooses the boxes; this file encodes the tensor maps and the list of taps. */
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -116,17 +117,16 @@ static gr_tensor map_of_w(const gr_conv *self, uint32_t filters) {
     };
 }
 
-/* Lists the taps, box by box. Taps share a box if their offsets are equal modulo the stride on both axes;
-   with `box_per_tap` each has its own. */
+/* Lists the taps in the order of the boxes that taps can share: if their offsets are equal modulo the stride
+   on both axes. With `box_per_tap` the order is the same, and each has a box of its own. */
 static void list_taps(const gr_conv *self, bool box_per_tap, gr_conv_tma_params *params) {
-    const uint64_t height = box_per_tap ? self->height.kernel : self->height.stride,
-                   width = box_per_tap ? self->width.kernel : self->width.stride;
+    const uint64_t height = self->height.stride, width = self->width.stride;
     for (uint64_t box = 0; box < height * width; ++box) {
         const uint32_t begin = params->taps;
         for (uint64_t i = 0; i < self->height.kernel; ++i)
             for (uint64_t j = 0; j < self->width.kernel; ++j) {
                 const uint64_t y = i * self->height.dilation, x = j * self->width.dilation;
-                const bool here = box_per_tap ? box == i * width + j : box == y % height * width + x % width;
+                const bool here = box == y % height * width + x % width;
                 if (!here)
                     continue;
                 gr_conv_tap *tap = &params->tap[params->taps++];
@@ -134,6 +134,7 @@ static void list_taps(const gr_conv *self, bool box_per_tap, gr_conv_tma_params 
                 tap->dy = (int32_t)(box_per_tap ? y : y % height);
                 tap->dx = (int32_t)(box_per_tap ? x : x % width);
                 tap->box_offset = box_per_tap ? 0 : (uint32_t)(y / height * params->pitch + x / width) * LINE;
+                tap->first = tap->last = box_per_tap;
             }
         if (params->taps > begin) {
             params->tap[begin].first = 1;
@@ -158,9 +159,23 @@ static uint32_t shared_bytes_of(const gr_conv_tma_tiling *boxes) {
     return rings > sums ? rings : sums;
 }
 
-double gr_conv_implicit_gemm_tma_time(const gr_conv *self) {
+double gr_conv_implicit_gemm_tma_time(const gr_conv *self, uint32_t parts) {
     const gr_conv rows = as_rows(self);
-    return gr_conv_choose_tma_tiling(&rows, loads_nchw_x(self)).time;
+    const gr_conv_tma_tiling boxes = gr_conv_choose_tma_tiling(&rows, loads_nchw_x(self), parts);
+    return boxes.tiles == 0 ? HUGE_VAL : boxes.time;
+}
+
+uint32_t gr_conv_implicit_gemm_tma_parts(const gr_conv *self) {
+    const gr_conv rows = as_rows(self);
+    return gr_conv_choose_tma_tiling(&rows, loads_nchw_x(self), 0).slices;
+}
+
+/* Chunks of channels are added up one after the other, and the taps within a chunk. */
+bool gr_conv_implicit_gemm_tma_is_in_order_of_k(const gr_conv *self) {
+    enum { K_STEP = 32 /* bytes */ };
+    const uint64_t bytes = self->channels * gr_dtypes[self->dtype].item_bytes;
+    return gr_conv_taps(self) == 1 || (self->layout == GR_CONV_NHWC && bytes <= LINE && bytes % K_STEP == 0 &&
+                                       self->height.stride == 1 && self->width.stride == 1);
 }
 
 void gr_conv_implicit_gemm_tma(const gr_conv *self, gr_conv_job job) {
@@ -173,14 +188,17 @@ void gr_conv_implicit_gemm_tma(const gr_conv *self, gr_conv_job job) {
         gr_conv_make_nhwc(&plain, x_is_nchw, &job);
     plain.layout = self->layout;
     plain = as_rows(&plain);
-    const gr_conv_tma_tiling boxes = gr_conv_choose_tma_tiling(&plain, x_is_nchw);
+    const gr_conv_tma_tiling boxes = gr_conv_choose_tma_tiling(&plain, x_is_nchw, job.parts);
     gr_conv_tma_params params = boxes.maps;
     params.box_count = (uint32_t)boxes.blocks;
     params.conv = gr_conv_make_params(&plain);
     list_taps(&plain, boxes.box_per_tap, &params);
+    enum { MIN_FILTERS = 64 }; /* of a tile, whose kernel can take several parts in any case */
     char form[24];
     snprintf(form, sizeof form, "_%ux%u%s", (unsigned)boxes.tiles * 64, (unsigned)boxes.filters,
-             x_is_nchw ? "_planes" : "");
+             x_is_nchw                                          ? "_planes"
+             : params.rounds > 1 && boxes.filters > MIN_FILTERS ? "_parts"
+                                                                : "");
     const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * boxes.blocks_per_sm;
     const gr_conv_grid grid = {.x = boxes.persistent ? max_blocks : boxes.blocks * boxes.slices};
     gr_step *step = gr_conv_launch(self, &job, form, &params, sizeof params, grid);

@@ -5,6 +5,24 @@
 
 #include "conv/conv.h"
 
+/* ---- the order of addition ---- */
+
+/* Kernels of one order add up the products of a result in the same order, with the same bits. `k` is numbered
+   as w lies: taps and then channels in NHWC, channels and then taps in NCHW. */
+typedef enum gr_conv_order_kind {
+    GR_CONV_ORDER_ANY,
+    GR_CONV_ORDER_FMA,     /* fused multiply-adds of float32 in the order of k */
+    GR_CONV_ORDER_K_STEPS, /* k-steps of tensor cores in the order of k */
+    GR_CONV_ORDER_SHARED,  /* of the tiles of gr_conv_small whose threads share k */
+    GR_CONV_ORDER_TMA,     /* of c8 and c9 with `number` parts of k */
+    GR_CONV_ORDER_RUNG     /* of the rung with the index `number`, whose kernels have one order */
+} gr_conv_order_kind;
+
+typedef struct gr_conv_order {
+    gr_conv_order_kind kind;
+    uint32_t number;
+} gr_conv_order;
+
 /* Where a convolution is appended: by which rung, for which device, to which buffers of a program. x and w
    are inputs or copies of inputs, out is the output or a temporary. */
 typedef struct gr_conv_job {
@@ -12,6 +30,8 @@ typedef struct gr_conv_job {
     const gr_device_info *info;
     gr_program *program;
     uint32_t x, w, out;
+    gr_conv_order order; /* of the kernels among which the planner of an algorithm chooses */
+    uint32_t parts;      /* of k, in c8 and c9; 0: any number */
 } gr_conv_job;
 
 /* Signature of all functions that append a convolution by the rung of the job, which has a kernel for it. x
@@ -77,6 +97,8 @@ bool gr_conv_is_dense(const gr_conv_array *of, gr_conv_layout layout);
 /* Returns whether x itself is the im2col matrix: 1 x 1 taps, strides of 1, no padding, even pixel strides. */
 bool gr_conv_is_gemm(const gr_conv *self);
 bool gr_conv_im2col_supports(const gr_conv *self);
+/* Returns the order of the product. */
+gr_matmul_order gr_conv_im2col_order(const gr_conv *self, const gr_device_info *info);
 gr_conv_append gr_conv_im2col;
 
 /* Appends copies of x and w unless they are dense (gr_conv_is_dense); then *self and *job describe the
@@ -133,8 +155,14 @@ bool gr_conv_implicit_gemm_tma_supports(const gr_conv *self);
 bool gr_conv_pads_channels(const gr_conv *self);
 /* Returns whether x, in NCHW, is first transposed to NHWC. */
 bool gr_conv_needs_nhwc_transpose(const gr_conv *self);
-/* Estimated microseconds on the reference device, without that transpose. */
-double gr_conv_implicit_gemm_tma_time(const gr_conv *self);
+/* Returns whether the sums have the order of k, if k is not divided into parts. */
+bool gr_conv_implicit_gemm_tma_is_in_order_of_k(const gr_conv *self);
+enum { GR_CONV_MAX_PARTS = 8 };
+/* Estimated microseconds on the reference device, without that transpose. `parts` of k: a power of two up to
+   GR_CONV_MAX_PARTS; 0: the number of the fastest. HUGE_VAL: there are too few channels. */
+double gr_conv_implicit_gemm_tma_time(const gr_conv *self, uint32_t parts);
+/* Returns into how many parts the fastest tiling divides k. */
+uint32_t gr_conv_implicit_gemm_tma_parts(const gr_conv *self);
 gr_conv_append gr_conv_implicit_gemm_tma;
 
 /* ---- tma_boxes.c: the tiling of an implicit GEMM by TMA ---- */
@@ -144,7 +172,8 @@ gr_conv_append gr_conv_implicit_gemm_tma;
 typedef struct gr_conv_tma_tiling {
     uint32_t tiles, filters;
     uint32_t blocks_per_sm;
-    uint32_t slices;         /* split-K: blocks of a cluster, which share the channels */
+    uint32_t parts;          /* of k, to choose; 0: any number */
+    uint32_t slices;         /* split-K: blocks of a cluster, which share the channels; 1 or all parts */
     bool box_per_tap;        /* TMA loads a box for each tap, instead of one that all taps read */
     bool persistent;         /* a thread block computes box after box */
     bool x_is_nchw;          /* TMA loads NCHW, without a transpose */
@@ -153,9 +182,10 @@ typedef struct gr_conv_tma_tiling {
     double time;             /* estimated microseconds */
 } gr_conv_tma_tiling;
 
-/* Returns the tiling with the smallest estimated time. With `x_is_nchw` the convolution must be 1 x 1 in NCHW
-   with images of one row. */
-gr_conv_tma_tiling gr_conv_choose_tma_tiling(const gr_conv *self, bool x_is_nchw);
+/* Returns the tiling with the smallest estimated time, of those with `parts` parts of k (0: any number);
+   `tiles` is 0 if there is none. With `x_is_nchw` the convolution must be 1 x 1 in NCHW with images of one
+   row. */
+gr_conv_tma_tiling gr_conv_choose_tma_tiling(const gr_conv *self, bool x_is_nchw, uint32_t parts);
 
 /* ---- nchw_to_nhwc.c: the transpose before an implicit GEMM by TMA ---- */
 
@@ -171,10 +201,12 @@ gr_conv_append gr_conv_depthwise;
 /* Returns whether the kernel for 1 x 1 taps and at most 4 filters (small K) is the fastest. */
 bool gr_conv_prefers_pointwise(const gr_conv *self);
 gr_conv_append gr_conv_pointwise;
-/* Returns whether the kernel of small tiles computes it: few results, or few filters per group. */
+/* Returns whether the kernels of small tiles, for few results or few filters per group, can compute it, and
+   whether their times were measured. */
 bool gr_conv_small_supports(const gr_conv *self);
-/* Estimated microseconds on the reference device, without memory traffic. */
-double gr_conv_small_time(const gr_conv *self);
+bool gr_conv_small_is_measured(const gr_conv *self);
+/* Estimated microseconds on the reference device, without memory traffic, of the tiles of an order. */
+double gr_conv_small_time(const gr_conv *self, gr_conv_order order);
 gr_conv_append gr_conv_small;
 
 /* ---- bias.c ---- */
@@ -190,9 +222,22 @@ gr_conv_append gr_conv_cudnn;
 
 /* ---- cost_model.c ---- */
 
-/* Estimated microseconds of a rung on the reference device (H200); HUGE_VAL: never to be chosen. */
-double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant);
-/* Returns whether the kernel for few results (gr_conv_small) is faster than a rung. */
-bool gr_conv_prefers_small(const gr_conv *self, const gr_conv_variant *variant);
+/* Estimated microseconds of a rung on the reference device (H200); HUGE_VAL: never to be chosen. `parts` of k
+   in c8 and c9; 0: any number. */
+double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant, uint32_t parts);
+/* Estimated microseconds of the kernel for few results (gr_conv_small). */
+double gr_conv_estimate_small_time(const gr_conv *self, gr_conv_order order);
+
+/* ---- choice.c ---- */
+
+/* Sets variant, order and parts of a job to the fastest kernel; with `batch_invariant` to the fastest of the
+   order that follows from everything but the number of images. Returns the function that appends a kernel
+   that is no rung; NULL: a rung. GR_ERR_VALUE if no rung has the precision. */
+gr_conv_append *gr_conv_choose(const gr_conv *self, gr_conv_job *job);
+
+/* ---- plan.c ---- */
+
+/* Returns whether `auto` may choose a rung, which has kernels for the convolution. */
+bool gr_conv_is_candidate(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info);
 
 #endif

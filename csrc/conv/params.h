@@ -131,6 +131,7 @@ typedef struct gr_conv_tma_params {
     uint32_t x_stages, x_stage_bytes, w_stages; /* of the pipelines of x and of w */
     uint32_t box_count;                         /* of all images, groups and filter tiles */
     uint32_t output_offset; /* bytes of shared memory before staged results; 0: on the pipelines */
+    uint32_t rounds;        /* parts of k that a block takes, one after the other */
     uint32_t taps;
     gr_conv_tap tap[GR_CONV_MAX_TAPS];
     gr_matmul_tensor_map x, w;

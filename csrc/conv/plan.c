@@ -1,7 +1,5 @@
-/* Plans a convolution: chooses the rung (named by the caller, or the one with the smallest estimated time),
-   copies operands whose layout it does not take, and appends its launches to a program. Runs that program. */
-#include <math.h>
-
+/* Plans a convolution: finds the rung that the caller named or that choice.c chooses, copies operands whose
+ * layout it does not take, and appends its launches to a program. Runs that program. */
 #include "conv/internal.h"
 #include "executor/executor.h"
 
@@ -46,45 +44,12 @@ static bool has_kernel(const gr_conv *self, const gr_conv_variant *variant) {
     return of->has_kernel == NULL || of->has_kernel(self);
 }
 
-static bool is_candidate(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info) {
+bool gr_conv_is_candidate(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info) {
     gr_error ignored;
     return variant->rung.role != GR_ROLE_STUDY && !is_library(variant) &&
            gr_conv_supports_dtype(variant, self->dtype) &&
            gr_rung_check(&variant->rung, info, &ignored) == GR_OK && supports(self, variant) &&
            has_kernel(self, variant);
-}
-
-/* Sets *out to the rung of one of two precisions with the smallest estimated time, if that is at most
- *best_time microseconds; of equal ones the last. */
-static void consider(const gr_conv *self, const gr_device_info *info, gr_precision one, gr_precision other,
-                     const gr_conv_variant **out, double *best_time) {
-    for (size_t i = 0; i < gr_conv_ladder.count; ++i) {
-        const gr_conv_variant *variant = &gr_conv_variants[i];
-        if ((variant->precision != one && variant->precision != other) || !is_candidate(self, variant, info))
-            continue;
-        const double time = gr_conv_estimate_time(self, variant);
-        if (time > *best_time)
-            continue;
-        *out = variant;
-        *best_time = time;
-    }
-}
-
-/* Returns the fastest rung of the precision. TF32 takes a rung of IEEE float32 if that is clearly faster.
-   GR_ERR_VALUE if no rung has the precision. */
-static const gr_conv_variant *choose(const gr_conv *self, const gr_device_info *info, gr_program *program) {
-    /* microseconds, between which estimates are too coarse; ratio of times */
-    static const double SHORT_US = 10, LONG_US = 20, FASTER_BY = 0.85;
-    double best_time = HUGE_VAL;
-    const gr_conv_variant *best = NULL;
-    consider(self, info, self->precision, GR_PRECISION_ANY, &best, &best_time);
-    if (best == NULL)
-        gr_program_fail(program, GR_ERR_VALUE, "precision: %s of %s is not for %s",
-                        gr_precisions[self->precision], gr_dtypes[self->dtype].numpy_name, info->name);
-    best_time *= FASTER_BY;
-    if (best != NULL && self->precision == GR_PRECISION_TF32 && (best_time > LONG_US || best_time < SHORT_US))
-        consider(self, info, GR_PRECISION_IEEE, GR_PRECISION_IEEE, &best, &best_time);
-    return best;
 }
 
 /* Records GR_ERR_VALUE if the rung that the caller named cannot run. */
@@ -99,14 +64,15 @@ static void check(const gr_conv *self, const gr_device_info *info, gr_program *p
 static void append_rung(const gr_conv *self, gr_conv_job job) {
     gr_conv plain = *self;
     job.variant = self->variant;
+    gr_conv_append *special = NULL;
     if (job.variant != NULL)
         check(self, job.info, job.program);
     else
-        job.variant = choose(self, job.info, job.program);
+        special = gr_conv_choose(self, &job);
     if (job.program->status != GR_OK)
         return;
-    if (self->variant == NULL && gr_conv_prefers_small(self, job.variant)) {
-        gr_conv_small(self, job);
+    if (special != NULL) {
+        special(self, job);
         return;
     }
     if (!has_kernel(self, job.variant)) {

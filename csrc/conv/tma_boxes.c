@@ -14,7 +14,7 @@ enum {
     GROUP = 8,     /* rows of a core matrix of wgmma */
     MAX_BOX = 256, /* limit of a tensor map's boxDim, elements */
     MAX_STAGES = 6,
-    MAX_SLICES = 8,
+    MAX_SLICES = GR_CONV_MAX_PARTS,
     ENTRY = 16, /* bytes of the mbarriers of a stage or of a tap */
 };
 
@@ -29,6 +29,8 @@ static const double LAUNCH = 1.5, BLOCK = 1.2, BLOCK_ALONE = 1, PERSISTENT = 2.5
 /* Cost of storing results relative to loading the same bytes, and what scattered NCHW adds. Slowdowns: a
    pipeline of filters with two stages, strided boxes, one block per SM. */
 static const double RESULTS = 3.5, SCATTERED = 0.8, SHALLOW = 0.2, REMAINDERS = 0.16, ALONE = 1.06;
+/* Slowdowns of clusters: that are not all resident at once, and of blocks with 256 pixels. */
+static const double CLUSTERS_IN_WAVES = 1.35, CLUSTERS_256 = 1.1;
 static const double MIXED = 0.1; /* share of the last wave that overlaps with others */
 /* Corrections for 1 x 1 in NHWC, measured on 22 layers (H200): 256 pixels and persistent blocks; 128 pixels
    and 128 filters, persistent (no third stage of pixels fits) and not. */
@@ -132,7 +134,8 @@ static bool divide_shared_memory(const gr_conv *self, gr_conv_tma_tiling *it) {
 /* Returns cycles per block: the longest of multiply-adds, reads of shared memory and loads from the
    L2 cache, and the stores of results. */
 static double cycles_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
-    enum { TENSOR = 4096, RUN = 64 }; /* multiply-adds per cycle; pixels per contiguous store in NCHW */
+    /* multiply-adds per cycle; pixels per contiguous store in NCHW; cycles per further part of k */
+    enum { TENSOR = 4096, RUN = 64, PART = 150 };
     const double chunks = (double)gr_ceil_div(k_chunks_of(self), it->slices),
                  taps = (double)gr_conv_taps(self);
     const double remainders = boxes_of_axis(&self->width) * boxes_of_axis(&self->height);
@@ -142,7 +145,8 @@ static double cycles_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     const double read = chunks * taps * it->tiles * (TILE + filters) * LINE + loaded;
     const double products = chunks * taps * pixels * filters * LINE / TENSOR;
     const double results = pixels * filters * (double)gr_dtypes[self->dtype].item_bytes / L2_BYTES;
-    double cycles = fmax(products, fmax(read / SHARED_BYTES, loaded / L2_BYTES)) + RESULTS * results;
+    double cycles = fmax(products, fmax(read / SHARED_BYTES, loaded / L2_BYTES)) + RESULTS * results +
+                    (it->maps.rounds - 1) * PART;
     if (it->maps.w_stages < 3 && taps > 1)
         cycles *= 1 + SHALLOW;
     if (!it->box_per_tap && remainders > 1)
@@ -152,18 +156,31 @@ static double cycles_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     return cycles;
 }
 
+/* Returns the cycles below which a block does not come if it is alone on its SM, where nothing hides the
+   latency of its steps (H200, 3 x 3 taps of 512 channels, TF32: 144 steps of 64 filters 78 us; 3 x 3 taps of
+   256 channels, 72 steps of 128 filters 30 us). */
+static double latency_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
+    enum { STEP = 1000, STEP_OF_128 = 850 };
+    const uint64_t steps = gr_ceil_div(k_chunks_of(self), it->slices) * gr_conv_taps(self);
+    return (double)(steps * (it->filters > TILE ? STEP_OF_128 : STEP));
+}
+
 /* Returns the estimated microseconds, from the waves of blocks per SM. */
 static double time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     const double processors = gr_reference_device.multiprocessors;
     const double each = (double)(it->blocks * it->slices) / processors, waves = ceil(each);
-    const double cycles = cycles_of(self, it) / CYCLES_PER_US;
+    const bool alone = it->blocks_per_sm == 1 || each <= 1, has_parts = it->parts > 1;
+    const double cycles =
+        fmax(cycles_of(self, it), has_parts && alone ? latency_of(self, it) : 0) / CYCLES_PER_US;
     double time = cycles + BLOCK + BLOCK_ALONE;
     if (each > 1)
         time = cycles * (each > 2 ? each * MIXED + waves * (1 - MIXED) : waves) *
                    (it->blocks_per_sm == 1 ? ALONE : 1) +
                (it->persistent ? PERSISTENT : ceil(each / it->blocks_per_sm) * BLOCK);
     if (it->slices > 1)
-        time += CLUSTER;
+        time += CLUSTER * ceil(each / it->blocks_per_sm);
+    if (it->slices > 1 && has_parts)
+        time *= each > 1 ? CLUSTERS_IN_WAVES : it->tiles > 2 ? CLUSTERS_256 : 1;
     double correction = 1; /* of 1 x 1 */
     if (gr_conv_taps(self) == 1 && self->layout == GR_CONV_NHWC && it->filters > TILE)
         correction = it->tiles > 2    ? (it->persistent ? PERSISTENT_256 : 1)
@@ -172,15 +189,35 @@ static double time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     return (LAUNCH + time) * correction;
 }
 
-/* Evaluates a box with each number of split-K slices, persistent or not, and keeps the fastest in *best. */
+/* Returns whether a block can take all parts of k, one after the other. The kernel has the sums of a part and
+   of all parts in registers. */
+static bool takes_parts(const gr_conv *self, const gr_conv_tma_tiling *it) {
+    const bool has_kernel = it->filters == TILE || !it->x_is_nchw || self->dtype == GR_DTYPE_f32;
+    return it->slices == 1 && it->tiles == 2 && has_kernel && it->parts <= k_chunks_of(self);
+}
+
+/* Evaluates a box with each number of split-K slices, persistent or not, and keeps the fastest in *best.
+   Where `it->parts` does not fix the number, several slices are for blocks that leave SMs idle. */
 static void consider(const gr_conv *self, gr_conv_tma_tiling *it, gr_conv_tma_tiling *best) {
+    gr_conv_tma_params *maps = &it->maps;
+    const uint32_t blocks_per_sm = it->blocks_per_sm;
     if (!set_box(self, it))
         return;
     for (it->slices = 1; it->slices <= MAX_SLICES && it->slices <= k_chunks_of(self); it->slices *= 2) {
-        if (it->slices > 1 && it->blocks * it->slices > gr_reference_device.multiprocessors)
+        maps->rounds = it->parts > 0 ? it->parts / it->slices : 1;
+        it->blocks_per_sm = blocks_per_sm;
+        if (it->parts > 0 && it->parts != it->slices) {
+            if (!takes_parts(self, it))
+                continue;
+            if (it->filters > TILE)
+                it->blocks_per_sm = 1; /* of the kernel "_parts" */
+        }
+        if (it->parts == 0 && it->slices > 1 && it->blocks * it->slices > gr_reference_device.multiprocessors)
             return;
         const int modes =
-            it->blocks > (uint64_t)gr_reference_device.multiprocessors * it->blocks_per_sm ? 2 : 1;
+            it->slices == 1 && it->blocks > (uint64_t)gr_reference_device.multiprocessors * it->blocks_per_sm
+                ? 2
+                : 1;
         for (int persistent = 0; persistent < modes; ++persistent) {
             it->persistent = persistent == 1;
             if (!divide_shared_memory(self, it))
@@ -234,13 +271,13 @@ static void consider_nchw(const gr_conv *self, gr_conv_tma_tiling *it, gr_conv_t
     consider_box(self, it->tiles * TILE, 1, GROUP, it, best);
 }
 
-gr_conv_tma_tiling gr_conv_choose_tma_tiling(const gr_conv *self, bool x_is_nchw) {
+gr_conv_tma_tiling gr_conv_choose_tma_tiling(const gr_conv *self, bool x_is_nchw, uint32_t parts) {
     gr_conv_tma_tiling best = {.tiles = 0};
     const bool several = gr_conv_taps(self) > 1;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i) {
         const shape *of = &shapes[i];
         gr_conv_tma_tiling it = {
-            .tiles = of->tiles, .filters = of->filters, .blocks_per_sm = of->blocks_per_sm};
+            .tiles = of->tiles, .filters = of->filters, .blocks_per_sm = of->blocks_per_sm, .parts = parts};
         if (!several && of->tiles == 4 && of->filters == TILE)
             continue; /* slower than with half of the pixels (H200) */
         if (x_is_nchw && of->tiles == 2)
@@ -251,5 +288,8 @@ gr_conv_tma_tiling gr_conv_choose_tma_tiling(const gr_conv *self, bool x_is_nchw
                 consider_boxes(self, each, &it, &best);
             }
     }
+    /* Latency does not decide between tiles of undivided k, but between numbers of parts. */
+    if (parts == 1 && several && best.tiles > 0 && best.blocks <= gr_reference_device.multiprocessors)
+        best.time = fmax(best.time, LAUNCH + BLOCK + BLOCK_ALONE + latency_of(self, &best) / CYCLES_PER_US);
     return best;
 }

@@ -103,6 +103,16 @@ typedef struct gr_matmul_job {
 /* Appends the launches of a product, and copies of operands whose layout the kernel does not take. */
 void gr_matmul_append(const gr_matmul *self, gr_matmul_job job);
 
+/* The order in which a product with `batch_invariant` adds up an element of C. */
+typedef enum gr_matmul_order {
+    GR_MATMUL_ORDER_FMA,     /* fused multiply-adds of float32 in the order of k */
+    GR_MATMUL_ORDER_K_STEPS, /* k-steps of tensor cores in the order of k */
+    GR_MATMUL_ORDER_OTHER
+} gr_matmul_order;
+
+/* Returns the order of a product, which follows from n, k, the dtype and the precision. */
+gr_matmul_order gr_matmul_order_of(const gr_matmul *self, const gr_device_info *info);
+
 /* Returns the time of `blocks` resident blocks of a tile shape, in units of one block at the full rate of an
    SM. `percent` of that rate are reached by 1, 2, 4 and 8 resident blocks. */
 enum { GR_MATMUL_RATES = 4 };

@@ -148,6 +148,25 @@ static bool is_ordered_half(const gr_matmul *self) {
     return (self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16) && !is_split_half(self);
 }
 
+/* The kernels that keep the order of the rungs with few rows are those of a Hopper GPU and of the simulator.
+ */
+gr_matmul_order gr_matmul_order_of(const gr_matmul *self, const gr_device_info *info) {
+    gr_matmul plain = *self;
+    if (gr_matmul_prefers_ieee(self))
+        plain.precision = GR_PRECISION_IEEE;
+    if (self->n == 1 || self->k == 0 || info->caps.capability != GR_HOPPER ||
+        gr_matmul_prefers_columns(&plain, info))
+        return GR_MATMUL_ORDER_OTHER;
+    if (self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16)
+        return self->k > SHORTEST_K && !is_split_half(self) ? GR_MATMUL_ORDER_K_STEPS : GR_MATMUL_ORDER_OTHER;
+    if (self->dtype != GR_DTYPE_f32)
+        return GR_MATMUL_ORDER_OTHER;
+    if (plain.precision == GR_PRECISION_IEEE)
+        return gr_matmul_invariant_parts(self) == 1 ? GR_MATMUL_ORDER_FMA : GR_MATMUL_ORDER_OTHER;
+    return plain.precision == GR_PRECISION_TF32 && !is_small_tf32(self) ? GR_MATMUL_ORDER_K_STEPS
+                                                                        : GR_MATMUL_ORDER_OTHER;
+}
+
 /* Returns into how many parts k is divided. */
 static uint64_t count_parts(const gr_matmul *self) {
     if (self->dtype == GR_DTYPE_f64)

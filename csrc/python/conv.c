@@ -28,6 +28,7 @@ static void init(conv_call *self, py_state *state) {
     py_job_init(&self->job, state);
     self->job.as_array = true;
     memset(&self->conv, 0, sizeof self->conv);
+    self->conv.batch_invariant = true;
 }
 
 /* ---- shapes ---- */
@@ -249,7 +250,8 @@ static int parse_arguments(const py_arguments arguments, conv_call *self) {
     const char *layout = arguments[PY_NAME_layout] == NULL ? gr_conv_layouts[GR_CONV_NCHW]
                                                            : py_text_of(arguments[PY_NAME_layout]);
     if (!py_is_none(arguments[PY_NAME_dtype]) || inputs[FILTERS] == NULL || !parse_numbers(arguments, self) ||
-        layout == NULL || !find_layout(layout, &conv->layout))
+        layout == NULL || !find_layout(layout, &conv->layout) ||
+        !py_parse_bool(arguments[PY_NAME_batch_invariant], true, &conv->batch_invariant))
         return 0;
     int parsed = py_job_parse_inputs(&self->job, inputs, names, self->job.conversion);
     if (parsed > 0)
@@ -308,17 +310,20 @@ static int parse_rung(conv_call *self, PyObject *variant, PyObject *precision) {
 
 PyObject *py_conv2d(PyObject *module, PyObject *args, PyObject *named) {
     static char *keywords[] = {"x",      "w",       "stride",    "padding",     "dilation", "groups",
-                               "layout", "variant", "precision", "destination", "bias",     NULL};
+                               "layout", "variant", "precision", "destination", "bias",     "batch_invariant",
+                               NULL};
     PyObject *inputs[2], *bias = Py_None, *layout, *variant, *precision, *destination, *result = NULL;
+    int batch_invariant = true;
     conv_call self;
     init(&self, PyModule_GetState(module));
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OO(LL)(LLLL)(LL)LOOOO|O", keywords, &inputs[IMAGES],
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OO(LL)(LLLL)(LL)LOOOO|Op", keywords, &inputs[IMAGES],
                                      &inputs[FILTERS], &self.stride[HEIGHT], &self.stride[WIDTH],
                                      &self.padding[HEIGHT][BEFORE], &self.padding[HEIGHT][AFTER],
                                      &self.padding[WIDTH][BEFORE], &self.padding[WIDTH][AFTER],
                                      &self.dilation[HEIGHT], &self.dilation[WIDTH], &self.groups, &layout,
-                                     &variant, &precision, &destination, &bias))
+                                     &variant, &precision, &destination, &bias, &batch_invariant))
         return NULL;
+    self.conv.batch_invariant = batch_invariant != 0;
     if (parse_layout(layout, &self.conv) == 0 && parse_inputs(&self, inputs, bias) == 0 &&
         parse_rung(&self, variant, precision) == 0 && py_job_parse_destination(&self.job, destination) == 0) {
         note_alignment(&self);

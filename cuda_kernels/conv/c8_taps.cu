@@ -191,6 +191,29 @@ __device__ void multiply(const gr_conv_tma_params &maps, const gr_conv_tap *taps
         pixels.release(used_box);
 }
 
+// The products of all parts of k that a block takes, one after the other. The parts are those of the blocks
+// of a cluster, and are added up in the same order.
+template <class T, int TILES, int FILTERS, bool PLANES, bool PARTS>
+__device__ void multiply_parts(const gr_conv_tma_params &maps, const gr_conv_tap *taps, Stages &pixels,
+                               Stages &filters, const Box &box, float (&sums)[TILES][FILTERS / 2]) {
+    if constexpr (!PARTS) // no registers for a second array of sums
+        multiply<T, TILES, FILTERS, PLANES>(maps, taps, pixels, filters, box, sums);
+    else {
+        Box part = box;
+        for (unsigned i = 0; i < maps.rounds; ++i) {
+            float more[TILES][FILTERS / 2];
+            part.first = box.first + i * (box.last - box.first) / maps.rounds;
+            part.last = box.first + (i + 1) * (box.last - box.first) / maps.rounds;
+            multiply<T, TILES, FILTERS, PLANES>(maps, taps, pixels, filters, part, more);
+#pragma unroll
+            for (int tile = 0; tile < TILES; ++tile)
+#pragma unroll
+                for (int j = 0; j < FILTERS / 2; ++j)
+                    sums[tile][j] = i == 0 ? more[tile][j] : sums[tile][j] + more[tile][j];
+        }
+    }
+}
+
 // ---- results
 
 // The warps that multiply sync_consumers.
@@ -380,7 +403,8 @@ __device__ void store_all(const gr_conv_tma_params &maps, const Box &box, unsign
     }
 }
 
-template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(const gr_conv_tma_params &maps) {
+template <class T, int TILES, int FILTERS, bool PLANES, bool PARTS>
+__device__ void conv(const gr_conv_tma_params &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const uint32_t start = shared_address(bytes), behind = start + maps.x_stages * maps.x_stage_bytes,
                    barriers = behind + maps.w_stages * FILTERS * ROW_BYTES;
@@ -408,7 +432,7 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
         if (threadIdx.x == MULTIPLYING)
             bring<T, FILTERS, PLANES>(maps, taps, pixels, filters, box);
         else if (threadIdx.x < MULTIPLYING)
-            multiply<T, TILES, FILTERS, PLANES>(maps, taps, pixels, filters, box, sums);
+            multiply_parts<T, TILES, FILTERS, PLANES, PARTS>(maps, taps, pixels, filters, box, sums);
         if (shares > 1)
             break; // a cluster has one box
         if (threadIdx.x < MULTIPLYING) {
@@ -423,17 +447,19 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
                                           reinterpret_cast<float4 *>(bytes), sums);
 }
 
-// A kernel for these numbers of pixels and filters; `blocks` must fit on a multiprocessor.
-#define GR_TILES(name, T, pixels, filters, planes, blocks)                                                   \
+// A kernel for these numbers of pixels and filters; `blocks` must fit on a multiprocessor. PARTS: a block can
+// take several parts of k.
+#define GR_TILES(name, T, pixels, filters, planes, parts, blocks)                                            \
     GR_ENTRY((THREADS, blocks), name, __grid_constant__ gr_conv_tma_params,                                  \
-             conv<T, pixels / 128, filters, planes>)
+             conv<T, pixels / 128, filters, planes, parts>)
 #define GR_CONV(name, T)                                                                                     \
-    GR_TILES(name##_128x64, T, 128, 64, false, 2)                                                            \
-    GR_TILES(name##_128x128, T, 128, 128, false, 2)                                                          \
-    GR_TILES(name##_256x64, T, 256, 64, false, 2)                                                            \
-    GR_TILES(name##_256x128, T, 256, 128, false, 1)                                                          \
-    GR_TILES(name##_128x64_planes, T, 128, 64, true, 2)                                                      \
-    GR_TILES(name##_128x128_planes, T, 128, 128, true, 1 + (sizeof(T) == 2))
+    GR_TILES(name##_128x64, T, 128, 64, false, true, 2)                                                      \
+    GR_TILES(name##_128x128, T, 128, 128, false, false, 2)                                                   \
+    GR_TILES(name##_128x128_parts, T, 128, 128, false, true, 1)                                              \
+    GR_TILES(name##_256x64, T, 256, 64, false, false, 2)                                                     \
+    GR_TILES(name##_256x128, T, 256, 128, false, false, 1)                                                   \
+    GR_TILES(name##_128x64_planes, T, 128, 64, true, true, 2)                                                \
+    GR_TILES(name##_128x128_planes, T, 128, 128, true, sizeof(T) == 4, 1 + (sizeof(T) == 2))
 
 GR_CONV(c8_f32, float)
 GR_CONV(c9_f16, gr_f16)

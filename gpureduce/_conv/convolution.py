@@ -17,6 +17,7 @@ from gpureduce._matmul.product import PRECISIONS
 from gpureduce._reduce.fast_path import fast_path_with
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
+from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def conv2d(
     out: Out | None = None,
     variant: str = "auto",
     precision: str | None = None,
+    batch_invariant: bool = True,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -85,6 +87,11 @@ def conv2d(
     precision : str, optional
         Arithmetic of float32, as for `matmul`. ``"tf32"`` permits TF32, but does not force it: shapes for
         which float32 kernels are known to be faster use these.
+    batch_invariant : bool
+        True, the default: with the variant ``"auto"``, the bits of an image of the result do not depend on
+        the number of images, nor on which of them it is: they depend on the image, the filters, the layout,
+        the dtype, `precision`, and on whether arrays are contiguous and aligned to 16 bytes. False allows
+        another order of the sums where it is faster. A named variant has orders of its own and ignores this.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `x`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -144,6 +151,7 @@ def conv2d(
     entry = options.variant
     name = None if entry is None else entry.name
     _check_precision(precision, options)
+    rules.flag(batch_invariant, "batch_invariant")
     left = as_operand(x, device, name="x")
     right = as_operand(w, device_name(left.kind, left.index), name="w")
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
@@ -177,6 +185,7 @@ def conv2d(
         precision=precision,
         destination=(core_out, left.kind, left.index, output.stream),
         bias=None if added is None else added.handle,
+        batch_invariant=bool(batch_invariant),
     )
     return output.store(None if core_out is not None else result)
 

@@ -21,6 +21,7 @@ OF_IMPLICIT_GEMM = "csrc/conv/implicit_gemm.c"
 TAPS = KERNELS + "c8_taps.cu"
 OF_TMA_GEMM = "csrc/conv/implicit_gemm_tma.c"
 OF_TMA_BOXES = "csrc/conv/tma_boxes.c"
+INVARIANT = ("tests/conv/test_batch_invariance.py",)
 TURN = "cuda_kernels/include/conv/nchw_to_nhwc.cuh"
 CALL = "csrc/python/conv.c"
 GEOMETRY = "gpureduce/_conv/geometry.py"
@@ -440,6 +441,22 @@ MUTANTS = (
         "for (unsigned other = 1; other < MOST; ++other)",
         "for (unsigned other = MOST; other < MOST; ++other)",
         taps("test_boxes and share"),
+    ),
+    Mutant(
+        "of all parts of k a block has the sums of the last alone",
+        TAPS,
+        "multiply_parts",
+        "i == 0 ? more[tile][j]",
+        "i < maps.rounds ? more[tile][j]",
+        (*INVARIANT, "-k", "parts_of_k"),
+    ),
+    Mutant(
+        "the order of addition follows from the number of images",
+        "csrc/conv/choice.c",
+        "choose_order",
+        "with_batch(self, batches[i])",
+        "with_batch(self, self->batch)",
+        (*INVARIANT, "-k", "alone or drawn or parts_of_k"),
     ),
     Mutant(
         "results are put together where boxes still come",
