@@ -9,8 +9,11 @@ enum {
     GR_SCAN_THREADS = 256,        /* per block */
     GR_SCAN_ROWS_PER_THREAD = 16, /* max. rows per thread */
     GR_SCAN_BLOCKS_PER_SM = 4,    /* blocks that an SM holds at once (occupancy) */
-    GR_SCAN_MAX_COLUMNS = 32,     /* max. columns of a tile in a chain of tiles; half for 16-byte States */
-    GR_NODES_OFFSET = 64,         /* bytes before the first node, which hold the ticket */
+    GR_SCAN_BAND_SHIFT = 3,       /* 2^GR_SCAN_BAND_SHIFT runs of rows are a band, 32 bands a section */
+    GR_SCAN_BAND_RUNS = 1 << GR_SCAN_BAND_SHIFT,
+    GR_SCAN_MAX_COLUMNS = 32,  /* max. columns of a tile in a chain of tiles; half for 16-byte States */
+    GR_SCAN_VECTOR_BYTES = 16, /* of results, of the kernels of contiguous lines */
+    GR_NODES_OFFSET = 64,      /* bytes before the first node, which hold the ticket */
 };
 
 enum {
@@ -47,7 +50,8 @@ enum {
     GR_PERSISTENT_BLOCKS_PER_SM = 2, /* blocks that an SM holds at once (occupancy) */
     GR_PERSISTENT_PAIR_STAGES = 9,   /* stages for States of 16 bytes, of which an SM holds one block */
     GR_PERSISTENT_PAIR_BLOCKS_PER_SM = 1,
-    GR_PERSISTENT_CHUNK = 128, /* tiles whose sums one warp scans: a multiple of the warp size */
+    GR_PERSISTENT_LANE_TILES = 4, /* consecutive tiles of a lane of the warp that scans the sums of tiles */
+    GR_PERSISTENT_CHUNK = 32 * GR_PERSISTENT_LANE_TILES, /* tiles whose sums one warp scans */
 };
 
 typedef struct gr_persistent_scan_params {
@@ -62,15 +66,36 @@ typedef struct gr_persistent_scan_params {
     uint32_t zeroes_nodes; /* 1: the kernel zeroes the nodes and the ticket when it is done */
 } gr_persistent_scan_params;
 
+/* Kernels for contiguous lines that one block holds (compute capability 9.0). Neighbouring lanes have
+   neighbouring vectors, a warp several rows of them. */
+enum {
+    GR_SHORT_VECTORS = 3,     /* rows of 32 vectors of 16 bytes of results per warp: one vector per lane */
+    GR_SHORT_WARPS = 4,       /* per block, if lines are so short */
+    GR_SHORT_LINE_WARPS = 16, /* max. per line, */
+    GR_SHORT_LINE = 6144,     /* and elements */
+};
+
+typedef struct gr_short_scan_params {
+    uint64_t in;
+    uint64_t out;
+    uint64_t lines, length;
+    int64_t line_stride;  /* in elements */
+    uint32_t line_warps;  /* warps per line; 0: a row of vectors of a warp holds whole lines */
+    uint32_t lanes_shift; /* 2^lanes_shift lanes of a row of vectors have one line */
+    uint32_t block_lines; /* lines per block, if they have whole warps */
+    uint32_t rows;        /* rows of vectors per warp */
+    uint32_t initial;     /* 1: each line of results begins with the identity */
+} gr_short_scan_params;
+
 /* Single-wave kernels for contiguous lines of a few blocks (compute capability 9.0): all blocks are resident
    at once, and each reads the sums of all blocks before it. */
 enum {
-    GR_ONE_WAVE_MIN_THREADS = 128,     /* min. per block */
-    GR_ONE_WAVE_MAX_THREADS = 512,     /* max. per block */
-    GR_ONE_WAVE_VECTORS = 3,           /* 16-byte vectors of results per thread */
+    GR_ONE_WAVE_MIN_THREADS = 64,      /* min. per block: a quarter of a tile of the persistent kernels */
+    GR_ONE_WAVE_MAX_THREADS = 512,     /* max. per block: two tiles */
     GR_ONE_WAVE_LINE_BLOCKS = 96,      /* max. per line: each lane of a warp reads three nodes */
     GR_ONE_WAVE_PAIR_LINE_BLOCKS = 64, /* max. per line for States of 16 bytes */
-    GR_ONE_WAVE_GRID = 132,            /* max. blocks of all lines: one per SM of the reference device */
+    GR_ONE_WAVE_LINE_TILES = GR_PERSISTENT_CHUNK, /* max. per line */
+    GR_ONE_WAVE_GRID = 132, /* max. blocks of all lines: one per SM of the reference device */
 };
 
 typedef struct gr_one_wave_scan_params {
@@ -103,14 +128,16 @@ typedef struct gr_column_scan_params {
     uint32_t each;    /* columns per thread: 1, or those whose results fill GR_COLUMN_SCAN_BYTES */
     uint32_t vectors; /* 1: rows of elements and of results are multiples of such vectors */
     uint32_t initial; /* 1: each column of results begins with the identity */
+    uint32_t run;     /* rows that are added up one after the other: `each` of gr_scan_params */
 } gr_column_scan_params;
 
 /* Scan by decoupled look-back (Merrill and Garland) along a tree of fixed shape, so that the bits of a
-   result do not depend on timing. Lines have `length` rows of `inner` columns; results are in C order. A
-   tile has `width` columns and either rows of one line or `tile_lines` whole lines. Consecutive tiles of a
-   line are a chain. 2^columns_shift neighbouring threads of a block have different columns; 2^groups_shift
-   groups of them share a slot of `slot` rows, `each` rows per thread. A slot is part of a line, one line or
-   several. */
+   result depend neither on timing nor on how many columns and lines there are: a thread adds up a run of
+   rows, bands have a fixed number of runs, sections of bands. Lines have `length` rows of `inner` columns;
+   results are in C order. A tile has `width` columns and either rows of one line or `tile_lines` whole lines.
+   Consecutive tiles of a line are a chain. 2^columns_shift neighbouring threads of a block have different
+   columns; 2^groups_shift groups of them share a slot of `slot` rows, `each` rows per thread. A slot is part
+   of a line, one line or several. */
 typedef struct gr_scan_params {
     uint64_t in;
     uint64_t out;
@@ -123,6 +150,7 @@ typedef struct gr_scan_params {
     uint32_t width, tile_lines, slot, each;
     uint32_t line_rows; /* rows of a slot after which the next line begins */
     uint32_t columns_shift, groups_shift;
+    uint64_t section_nodes; /* the first nodes of a chain: those of sections. The others are of bands. */
 } gr_scan_params;
 
 #endif

@@ -1,5 +1,5 @@
-/* Planner of scans: picks the single-wave, the persistent, the column or the tiled look-back kernel, and
-   splits lines into tiles and threads. */
+/* Planner of scans: picks the kernel of short lines, the single-wave, the persistent, the column or the tiled
+   look-back kernel, and splits lines into tiles and threads. */
 #include "scan/scan.h"
 
 #include <stddef.h>
@@ -10,8 +10,6 @@
 
 _Static_assert(sizeof(gr_one_wave_scan_params) <= GR_MAX_PATCHED_PARAMS,
                "a backend writes `first` in a copy of them");
-
-enum { MIN_ROWS_PER_THREAD = 4 }; /* of short lines */
 
 const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod", "cummax", "cummin"};
 static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod", "max", "min"};
@@ -42,6 +40,7 @@ uint64_t gr_lookback_nodes(uint64_t tiles) {
 typedef struct kind {
     const char *name;
     uint32_t node_bytes, each, columns;
+    bool ordered; /* the order of elements counts */
     uint32_t persistent_stages, persistent_blocks_per_sm;
 } kind;
 
@@ -56,6 +55,7 @@ static kind kind_of(const gr_scan *self) {
     return (kind){
         .name = gr_dtypes[kernel].name,
         .node_bytes = pair ? 32 : 16,
+        .ordered = !is_extreme(self->op) && gr_dtypes[result].kind != GR_KIND_BITS,
         .columns = pair ? GR_SCAN_MAX_COLUMNS / 2 : GR_SCAN_MAX_COLUMNS,
         .each = gr_dtypes[result].item_bytes < 16 ? GR_SCAN_ROWS_PER_THREAD : GR_SCAN_ROWS_PER_THREAD / 2,
         .persistent_stages = pair ? GR_PERSISTENT_PAIR_STAGES : GR_PERSISTENT_STAGES,
@@ -78,8 +78,10 @@ static uint32_t shift_for(uint64_t min_value, uint32_t max_value) {
 
 /* Splits a tile between the threads of a block: neighbouring threads have neighbouring columns, for
    coalesced loads. Up to of->columns columns if the tiles of a line are a chain, up to a block if lines are
-   so short that few threads share one. A thread has up to `max_rows` rows. */
-static void share_by(gr_scan_params *params, const kind *of, uint32_t max_rows) {
+   so short that few threads share one. */
+static void share(gr_scan_params *params, const kind *of) {
+    enum { SECTION_BANDS = 32 };
+    const uint32_t max_rows = of->each;
     const uint64_t shares = gr_ceil_div(params->length, max_rows);
     if (params->inner <= of->columns) {
         params->columns_shift = shift_for(params->inner, of->columns);
@@ -104,24 +106,19 @@ static void share_by(gr_scan_params *params, const kind *of, uint32_t max_rows) 
         const uint32_t length = (uint32_t)params->length, lines = groups == 1 ? max_rows / length : 1;
         params->tile_lines = slots * lines;
         params->slot = lines * length;
-        params->each = (params->slot + groups - 1) / groups;
+        /* Runs of a band have as many rows each; those of several bands have what they have in a chain. */
+        params->each =
+            of->ordered && groups > GR_SCAN_BAND_RUNS ? max_rows : (params->slot + groups - 1) / groups;
         params->line_rows = groups == 1 ? length : max_rows;
     }
     params->chain_nodes = gr_lookback_nodes(params->chain_tiles);
-    params->chains = gr_ceil_div(params->lines, params->tile_lines) * params->stripes;
-}
-
-/* Splits with fewer rows per thread where tiles of whole lines would be fewer than multiprocessors. */
-static void share(gr_scan_params *params, const kind *of) {
-    share_by(params, of, of->each);
-    for (uint32_t max_rows = of->each / 2; max_rows >= MIN_ROWS_PER_THREAD; max_rows /= 2) {
-        gr_scan_params fewer = *params;
-        share_by(&fewer, of, max_rows);
-        if (params->chain_tiles > 1 || fewer.chain_tiles > 1 ||
-            params->chains >= gr_reference_device.multiprocessors)
-            return;
-        *params = fewer;
+    if (of->ordered && params->chain_tiles > 1) {
+        const uint64_t bands = groups / GR_SCAN_BAND_RUNS;
+        params->section_nodes = gr_lookback_nodes(gr_ceil_div(params->chain_tiles * bands, SECTION_BANDS));
+        params->chain_nodes =
+            params->section_nodes + (bands < SECTION_BANDS ? params->chain_tiles * bands : 0);
     }
+    params->chains = gr_ceil_div(params->lines, params->tile_lines) * params->stripes;
 }
 
 static gr_scan_params params_of(const gr_scan *self, const kind *of) {
@@ -165,13 +162,64 @@ static uint32_t add_output(const gr_scan *self, gr_program *program) {
                              (size_t)(self->lines * rows * self->inner) * result_bytes(self));
 }
 
+/* 16-byte vectors that hold the results of a line. */
+static uint64_t line_vectors(const gr_scan *self) {
+    return gr_ceil_div(self->length, GR_SCAN_VECTOR_BYTES / gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes);
+}
+
+/* Lines that one block holds. Which lines these are follows from their length alone, as the order of their
+   elements does. */
+static bool plan_short(const gr_scan *self, const kind *of, gr_program *program) {
+    enum { WARP = 32, WARP_VECTORS = WARP * GR_SHORT_VECTORS, FEW_ROWS = 1 << 13 };
+    const uint64_t vectors = line_vectors(self);
+    const uint64_t line_warps = vectors <= WARP ? 0 : gr_ceil_div(vectors, WARP_VECTORS);
+    if (line_warps > GR_SHORT_LINE_WARPS || self->length > GR_SHORT_LINE)
+        return false;
+    gr_short_scan_params params = {
+        .lines = self->lines,
+        .length = self->length,
+        .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
+        .line_warps = (uint32_t)line_warps,
+        .lanes_shift = shift_for(vectors, WARP),
+        .rows = GR_SHORT_VECTORS,
+        .initial = self->initial ? 1 : 0,
+    };
+    uint64_t blocks, warps;
+    if (line_warps == 0) {
+        const uint64_t rows = gr_ceil_div(self->lines, WARP >> params.lanes_shift);
+        params.rows = rows < FEW_ROWS ? 1 : GR_SHORT_VECTORS;
+        warps = rows < gr_reference_device.multiprocessors ? 1 : GR_SHORT_WARPS;
+        blocks = gr_ceil_div(rows, warps * params.rows);
+    } else {
+        params.block_lines = (uint32_t)gr_min(self->lines, gr_max(1, GR_SHORT_WARPS / line_warps));
+        warps = line_warps * params.block_lines;
+        blocks = gr_ceil_div(self->lines, params.block_lines);
+    }
+    if (blocks > GR_MAX_GRID)
+        return false;
+    const uint32_t in = gr_program_input(program, 0);
+    const uint32_t out = add_output(self, program);
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = (uint32_t)blocks;
+    step->block[0] = (uint32_t)warps * WARP;
+    step->pdl = true;
+    step->kernel.owner = gr_scan_names[self->op];
+    GR_KERNEL_NAME(step->kernel.file, "line_", kernels[self->op]);
+    GR_KERNEL_NAME(step->kernel.entry, "short_", kernels[self->op], "_", name_of(self, of));
+    gr_program_relocate(program, offsetof(gr_short_scan_params, in), in);
+    gr_program_relocate(program, offsetof(gr_short_scan_params, out), out);
+    return true;
+}
+
 /* Threads per block of the single-wave kernels, and blocks per line; 0 if the lines need too many blocks or
-   nodes. */
+   nodes. No bit of a result depends on them. */
 static uint32_t one_wave_threads(const gr_scan *self, const kind *of, uint64_t *blocks) {
-    const size_t item = gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes;
     const uint64_t max_blocks = of->node_bytes > 16 ? GR_ONE_WAVE_PAIR_LINE_BLOCKS : GR_ONE_WAVE_LINE_BLOCKS;
+    const uint64_t vectors = line_vectors(self);
+    if (vectors > (uint64_t)GR_ONE_WAVE_LINE_TILES * GR_PERSISTENT_THREADS * GR_PERSISTENT_VECTORS)
+        return 0;
     for (uint32_t threads = GR_ONE_WAVE_MIN_THREADS; threads <= GR_ONE_WAVE_MAX_THREADS; threads *= 2) {
-        *blocks = gr_ceil_div(self->length, threads * (GR_ONE_WAVE_VECTORS * 16 / item));
+        *blocks = gr_ceil_div(vectors, threads * GR_PERSISTENT_VECTORS);
         if (*blocks <= max_blocks && self->lines <= GR_ONE_WAVE_GRID / *blocks &&
             self->lines * (*blocks * (*blocks - 1) / 2) * of->node_bytes <= GR_SCAN_MAX_ZEROED)
             return threads;
@@ -196,6 +244,7 @@ static void plan_one_wave(const gr_scan *self, const kind *of, uint32_t threads,
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(self->lines * blocks);
     step->block[0] = threads;
+    step->shared_bytes = threads * GR_PERSISTENT_VECTORS * GR_SCAN_VECTOR_BYTES;
     step->pdl = true;
     step->first_block_offset = blocks > 1 ? offsetof(gr_one_wave_scan_params, first) : 0;
     step->kernel.owner = gr_scan_names[self->op];
@@ -218,7 +267,7 @@ static uint32_t persistent_shared_bytes(const kind *of) {
 static bool is_persistent(const gr_scan *self, const kind *of, const gr_scan_params *params,
                           const gr_device_caps *caps) {
     return caps->capability >= GR_HOPPER && caps->shared_per_block >= persistent_shared_bytes(of) &&
-           params->chain_tiles > 1 && has_contiguous_lines(self, params);
+           has_contiguous_lines(self, params);
 }
 
 static void plan_persistent(const gr_scan *self, const kind *of, gr_program *program) {
@@ -280,6 +329,7 @@ static bool plan_columns(const gr_scan *self, const kind *of, const gr_scan_para
         .kind = scan->kind,
         .each = self->inner / most * self->lines >= GR_COLUMN_SCAN_MIN_THREADS ? most : 1,
         .initial = self->initial ? 1 : 0,
+        .run = of->ordered ? scan->each : (uint32_t)self->length,
     };
     params.vectors = params.each > 1 && has_vector_rows(&params, params.each);
     params.line_threads = gr_ceil_div(self->inner, params.each);
@@ -321,9 +371,10 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_scan_params params = params_of(self, &of);
     const bool any = !is_extreme(self->op); /* extremes have the tiled kernel only */
     uint64_t blocks = 0;
-    const uint32_t threads = any && caps->capability >= GR_HOPPER && has_contiguous_lines(self, &params)
-                                 ? one_wave_threads(self, &of, &blocks)
-                                 : 0;
+    const bool lines = any && caps->capability >= GR_HOPPER && has_contiguous_lines(self, &params);
+    if (lines && plan_short(self, &of, program))
+        return;
+    const uint32_t threads = lines ? one_wave_threads(self, &of, &blocks) : 0;
     if (threads > 0) {
         plan_one_wave(self, &of, threads, blocks, program);
         return;

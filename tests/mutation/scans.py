@@ -6,6 +6,7 @@ CHAIN = INCLUDE + "grid/lookback_tiles.cuh"
 NODES = INCLUDE + "grid/lookback_tree.cuh"
 SCAN = INCLUDE + "scan/scan.cuh"
 LINES, BRIEF = INCLUDE + "scan/persistent.cuh", INCLUDE + "scan/one_wave.cuh"
+SHORT, PREFIX = INCLUDE + "scan/short_lines.cuh", INCLUDE + "scan/prefix.cuh"
 COLUMNS = INCLUDE + "scan/columns.cuh"
 SEGMENTS, OPS = INCLUDE + "segments/segments.cuh", INCLUDE + "segments/ops.cuh"
 STREAMS = INCLUDE + "segments/row_streaming.cuh"
@@ -14,6 +15,10 @@ SCAN_PLAN, SEGMENT_PLAN = "csrc/scan/scan.c", "csrc/segments/segments.c"
 
 def scans(words):
     return ("tests/scans/test_scans.py", "-k", words)
+
+
+def batches(words):
+    return ("tests/scans/test_batches.py", "-k", words)
 
 
 def segments(words):
@@ -107,15 +112,39 @@ MUTANTS = (
         "what is before a tile is forgotten",
         SCAN,
         "Scan",
-        "sum = has ? F::combine(exclusive[column], sum) : exclusive[column];",
-        "sum = has ? sum : exclusive[column];",
+        "                        sum.append(exclusive[column]);\n",
+        "                        sum.append(F::identity());\n",
         scans("lengths"),
+    ),
+    Mutant(
+        "a band forgets the bands before it",
+        SCAN,
+        "Scan",
+        "sum.append(lows[band << p.columns_shift | column]);",
+        "sum.append(F::identity());",
+        scans("axes_and_strides"),
+    ),
+    Mutant(
+        "bands of a tile are added up in another order",
+        PREFIX,
+        "",
+        "const unsigned before = (i & ~(2 * step - 1)) + step - 1;",
+        "const unsigned before = i - min(i, step);",
+        batches("columns"),
+    ),
+    Mutant(
+        "a plan deals rows to runs by the number of columns",
+        SCAN_PLAN,
+        "share",
+        "of->ordered && groups > GR_SCAN_BAND_RUNS ? max_rows :",
+        "false ? max_rows :",
+        batches("columns"),
     ),
     Mutant(
         "lines of a thread run on",
         SCAN,
         "Scan",
-        "                    has = false;\n",
+        "                    sum.has = false;\n",
         "",
         scans("axes_and_strides"),
     ),
@@ -153,35 +182,51 @@ MUTANTS = (
     ),
     # Long lines
     Mutant(
-        "a piece of a line forgets those before it",
+        "a block forgets the tiles before it",
         BRIEF,
         "OneWaveScan",
-        "carry = has ? F::combine(*exclusive, carry) : *exclusive;",
-        "carry = has ? carry : *exclusive;",
+        "before.append(shared.tiles);",
+        "before.append(F::identity());",
         scans("at_once"),
+    ),
+    Mutant(
+        "a block forgets what is before it of its tile",
+        BRIEF,
+        "OneWaveScan",
+        "inside.append(shared.shares);",
+        "inside.append(F::identity());",
+        scans("at_once"),
+    ),
+    Mutant(
+        "a block has another order than a tile",
+        BRIEF,
+        "OneWaveScan",
+        "else if (group_warps == 2 * WARPS_PER_TILE)\n                    two = group;\n",
+        "",
+        batches("rows"),
     ),
     Mutant(
         "a row of vectors forgets those before it",
-        BRIEF,
-        "OneWaveScan",
+        SHORT,
+        "ShortLines",
         "lane > 0 ? F::combine(all, before[v]) : all;",
         "lane > 0 ? before[v] : all;",
-        scans("at_once"),
+        scans("one_block"),
     ),
     Mutant(
-        "a lane's nodes are those of the lane before",
-        BRIEF,
-        "OneWaveScan",
-        "if ((lane + step) * looks < block)",
-        "if ((lane + step) * looks + looks < block)",
-        scans("at_once"),
+        "a warp forgets those before it",
+        SHORT,
+        "ShortLines",
+        "before[v] = v > 0 || inside ? F::combine(carry, before[v]) : carry;",
+        "before[v] = v > 0 || inside ? before[v] : carry;",
+        scans("one_block"),
     ),
     Mutant(
         "a chunk forgets those before it",
         LINES,
         "PersistentScan",
-        "next = lane > 0 ? F::combine(carry, before) : carry;",
-        "next = lane > 0 ? before : carry;",
+        "                begin.prepend(carry);\n",
+        "                begin.append(carry);\n",
         scans("long_lines"),
     ),
     Mutant(

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 MANY = 133  # lines, more than blocks that scan lines at once
 TILE = 4096  # elements, of one line
+BAND = 8  # runs of rows
 GLOBAL = race_scope("global")
 LINE_TILE = 20480  # bytes, of a long line of elements side by side
 CHUNK = 128  # such tiles, whose sums one warp scans
@@ -64,19 +65,35 @@ def test_lengths(dtype, device):
 
 @pytest.mark.core
 @pytest.mark.parametrize("dtype", ["float32", "int64", "int32", "bool", "float16", "complex128"])
+def test_lines_of_one_block(dtype):
+    """Lines of one vector to all vectors of a block, whole and not, and as many as blocks and lanes have."""
+    vector = 16 // np.cumsum(np.zeros(1, dtype)).itemsize
+    for vectors in (1, 2, 3, 5, 16, 31, 32, 33, 95, 97, 193, 289, 767, 768, 1535, 1536):
+        for lines, more, skip in ((1, 0, 0), (7, -1, 1), (400 // vectors + 2, 0, 3)):
+            n = max(1, vectors * vector + more)
+            a = integers((lines, n + skip), dtype, n)
+            there = gpureduce.to_device(a, "sim")[:, skip:]
+            for initial in (False, True):
+                got = gpureduce.cumulative_sum(there, axis=1, include_initial=initial).numpy()
+                exactly(got, along_rows(a[:, skip:], initial))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int32", "bool", "float16", "complex128"])
 def test_blocks_that_scan_a_line_at_once(dtype):
-    """One block, some, and the most that there may be, of few threads and of all; full pieces and others."""
+    """Some blocks, and the most that there may be, of few threads and of all; full pieces and others."""
     vector = 16 // np.cumsum(np.zeros(1, dtype)).itemsize
     most = 64 if dtype == "complex128" else 96
     for lines, pieces, threads, more, skip in (
-        (1, 1, 128, 0, 0),
-        (3, 1, 128, 1, 1),
-        (5, 4, 128, -1, 2),
-        (1, most, 128, 0, 1),
-        (1, most, 128, 1, 0),
-        (1, most, 512, -5, 3),
+        (1, 6, 64, 0, 0),
+        (3, 20, 64, 1, 1),
+        (5, 10, 128, -1, 2),
+        (1, most, 64, 0, 1),
+        (1, most, 64, 1, 0),
+        (2, 65, 256, 7, 0),
+        (1, 64, 512, -5, 3),
     ):
-        n = pieces * threads * 3 * vector + more
+        n = pieces * threads * 5 * vector + more
         a = integers((lines, n + skip), dtype, n)
         there = gpureduce.to_device(a, "sim")[:, skip:]
         for initial in (False, True):
@@ -90,8 +107,8 @@ def test_long_lines_begin_and_end_anywhere(dtype):
     """Tiles that are full or not, and begin at a multiple of 16 bytes or not, here and there."""
     tile = LINE_TILE // np.cumsum(np.zeros(1, dtype)).itemsize
     for lines, n, skip in (
-        (MANY, tile, 0),
-        (MANY, tile + 1, 1),
+        (MANY, 2 * tile, 0),
+        (MANY, 2 * tile + 1, 1),
         (MANY + 1, 2 * tile - 1, 2),
         (1, 125 * tile, 3),
         (2, 61 * tile + 5, 0),
@@ -127,16 +144,36 @@ def cancelling(shape, dtype, seed):
     return a.astype(dtype)
 
 
+def sums_of_runs(a):
+    """Running sums along axis 0, of up to 128 elements, by runs and bands of runs as in scan.cuh."""
+    most = 8 if a.itemsize == 16 else 16
+    runs = 1
+    while runs * most < len(a) and runs < 128:
+        runs *= 2
+    run = most if runs > BAND else -(-len(a) // runs)
+    results, below, before = [], None, None  # what bands, and what runs of the band, have
+    for i, start in enumerate(range(0, len(a), run)):
+        if i > 0 and i % BAND == 0:
+            below, before = before if below is None else below + before, None
+        first = before if below is None else below if before is None else below + before
+        own = a[start : start + run]
+        running = own if first is None else np.concatenate([first[None], own])
+        results.append(np.cumsum(running, axis=0)[-len(own) :])
+        total = np.cumsum(own, axis=0)[-1]
+        before = total if before is None else before + total
+    return np.concatenate(results)
+
+
 @pytest.mark.core
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int16", "float16"])
 def test_columns_of_a_short_axis(dtype, device, some):
-    """A column's sums are those of its rows in their order, whatever other columns there are."""
-    for length in some((1, 2, 8, 9, 16, 17, 31, 128), 4):
+    """A column's sums are those of its runs of rows in their order, whatever other columns there are."""
+    for length in some((1, 2, 8, 9, 16, 17, 31, 65, 128), 4):
         shape = (length, 2**17 // length + 5)
         a = cancelling(shape, dtype, length)
         with np.errstate(over="ignore", invalid="ignore"):
             wide = a.astype({"float32": "f8", "float16": "f4", "int16": "i8"}.get(dtype, dtype))
-            wanted = np.cumsum(wide, axis=0).astype(np.cumulative_sum(a[:, :1], axis=0).dtype)
+            wanted = sums_of_runs(wide).astype(np.cumulative_sum(a[:, :1], axis=0).dtype)
             all_columns = gpureduce.cumulative_sum(a, axis=0, device=device)
             np.testing.assert_array_equal(all_columns, wanted)
             there = gpureduce.to_device(a, device)

@@ -48,10 +48,11 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
         name: (of(name), FLOATS)
         for name in (
             "nansum", "nanmean", "nanprod", "nanmin", "nanmax", "nanargmin", "nanargmax", "nanvar", "nanstd",
-            "fmin", "fmax", "median", "logsumexp", "softmax_denominator", "moments", "cumulative_sum",
-            "cumulative_prod", "cummax", "softmax", "log_softmax",
+            "fmin", "fmax", "median", "logsumexp", "softmax_denominator", "moments", "cummax",
+            "softmax", "log_softmax",
         )
     },
+    **{name: (of(name), FLOATS + COMPLEX) for name in ("cumulative_sum", "cumulative_prod")},
     "sum(exact=True)": (of("sum", exact=True), FLOATS + COMPLEX),
     "mean(exact=True)": (of("mean", exact=True), FLOATS + COMPLEX),
     "norm(exact=True)": (of("norm", exact=True), FLOATS + COMPLEX),
@@ -227,7 +228,9 @@ def differences(cell: Cell, size: Size, device: str) -> list[str]:
     data = prepared(cell.operator, numbers(shape, layout.axis, cell.dtype))
 
     def result(rows: np.ndarray, skipped: int = 0) -> np.ndarray:
-        return bits(fn(placed(rows, layout.step, skipped, device), layout.axis), _axis_of_rows(cell, layout))
+        # A column without others would be contiguous.
+        step = 2 if layout.axis == 0 and rows.shape[1] == 1 else layout.step
+        return bits(fn(placed(rows, step, skipped, device), layout.axis), _axis_of_rows(cell, layout))
 
     found = []
     if cell.promise == "start":

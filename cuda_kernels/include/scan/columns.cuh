@@ -1,5 +1,5 @@
-// Inclusive scans along a short axis whose columns are neighbours: a thread adds up the rows of its columns
-// one after the other, in the order of the rows, whatever other columns there are.
+// Inclusive scans along a short axis whose columns are neighbours: a thread scans its columns alone. The
+// order of additions is that of scan.cuh: runs of rows, and bands of runs.
 #pragma once
 
 #include "common/entry.cuh"
@@ -18,7 +18,9 @@ template <class F, class In> struct ColumnScan {
 
     // Scans N neighbouring columns, which are loaded and stored at once.
     template <unsigned N> static __device__ void run(const gr_column_scan_params &p, const In *in, Out *out) {
-        State sums[N];
+        State sums[N], runs[N], before[N],
+            bands[N];                 // of all, of the run, of the runs and the bands before it
+        unsigned of_run = 0, run = 0; // the row of the run, and the run
         for (uint64_t row = 0; row < p.length; row += COLUMN_ROWS_AHEAD) {
             Vec<In, N> loaded[COLUMN_ROWS_AHEAD];
 #pragma unroll
@@ -29,13 +31,28 @@ template <class F, class In> struct ColumnScan {
             for (unsigned i = 0; i < COLUMN_ROWS_AHEAD; ++i) {
                 if (row + i >= p.length)
                     return;
+                if (F::ordered && of_run == p.run) {
+                    of_run = 0;
+                    ++run;
+                    const bool ends = run % GR_SCAN_BAND_RUNS == 0;
+#pragma unroll
+                    for (unsigned j = 0; j < N; ++j) {
+                        before[j] = run % GR_SCAN_BAND_RUNS == 1 ? runs[j] : F::combine(before[j], runs[j]);
+                        if (ends) // up to 128 rows have two bands at the most
+                            bands[j] = before[j];
+                        sums[j] = run > GR_SCAN_BAND_RUNS ? F::combine(bands[j], before[j]) : before[j];
+                    }
+                }
                 Vec<Out, N> results;
 #pragma unroll
                 for (unsigned j = 0; j < N; ++j) {
                     const State x = F::load(Scan<F>::grow(loaded[i].at[j]));
                     sums[j] = row + i == 0 ? x : F::combine(sums[j], x);
+                    if (F::ordered)
+                        runs[j] = of_run == 0 ? x : F::combine(runs[j], x);
                     results.at[j] = F::finish(sums[j]);
                 }
+                ++of_run;
                 *reinterpret_cast<Vec<Out, N> *>(out) = results;
                 out += p.inner;
             }

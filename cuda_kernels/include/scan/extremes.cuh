@@ -8,7 +8,7 @@
 namespace gr::scan {
 
 template <class T, bool largest> struct RunningExtreme {
-    static constexpr bool widens = false;
+    static constexpr bool widens = false, ordered = false;
     using Out = T;
     using State = Wide<T>;
     static __device__ State identity() {

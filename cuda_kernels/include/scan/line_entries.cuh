@@ -1,8 +1,10 @@
-// The kernels of the persistent scan and of the one-wave scan, for each dtype that they take.
+// The kernels of contiguous lines, for each dtype that they take: persistent, of one wave, and of short
+// lines.
 #pragma once
 
 #include "scan/one_wave.cuh"
 #include "scan/persistent.cuh"
+#include "scan/short_lines.cuh"
 
 using namespace gr::scan;
 
@@ -20,4 +22,5 @@ using namespace gr::scan;
 
 #define GR_LINE_ENTRIES(op, Running)                                                                         \
     GR_EACH_LINE(GR_LINE_ENTRY, op, Running)                                                                 \
-    GR_EACH_LINE(GR_BRIEF_ENTRY, op, Running)
+    GR_EACH_LINE(GR_BRIEF_ENTRY, op, Running)                                                                \
+    GR_EACH_LINE(GR_SHORT_ENTRY, op, Running)

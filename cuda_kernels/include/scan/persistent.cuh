@@ -12,6 +12,7 @@
 
 #include "common/entry.cuh"
 #include "common/pdl.cuh"
+#include "scan/line_order.cuh"
 #include "scan/lookback_poll.cuh"
 
 namespace gr::scan {
@@ -219,7 +220,8 @@ template <class F, class In> struct PersistentScan {
 
     // Publishes the prefix of each tile of a chunk as the sums of the tiles are published.
     __device__ void scan_chunk(const LineTile &first) const {
-        constexpr unsigned mine = GR_PERSISTENT_CHUNK / 32;
+        constexpr unsigned mine = GR_PERSISTENT_LANE_TILES;
+        static_assert(mine == 4 && 32 * mine == GR_PERSISTENT_CHUNK, "a lane has two pairs");
         const uint64_t sums = nodes_of(first.line), t = first.t + lane * mine;
         const uint64_t chunks = sums + (2 * p.line_tiles + first.t / GR_PERSISTENT_CHUNK) * node;
         const uint64_t last = p.line_tiles - 1; // whose sum is not needed
@@ -257,36 +259,29 @@ template <class F, class In> struct PersistentScan {
             carried = __all_sync(0xffffffffu, carried);
             if (__any_sync(0xffffffffu, more || had != ready)) { // else only the carry is missing
                 lanes = __clz(__brev(~__ballot_sync(0xffffffffu, ready == mine)));
-                sum = x[0];
-#pragma unroll
-                for (unsigned k = 1; k < mine; ++k)
-                    sum = F::combine(sum, x[k]);
-#pragma unroll
-                for (unsigned step = 1; step < 32; step *= 2) {
-                    const State other = shuffle_up(sum, step);
-                    if (lane >= step)
-                        sum = F::combine(other, sum);
-                }
+                sum = scan_aligned<F>(F::combine(F::combine(x[0], x[1]), F::combine(x[2], x[3])), lane);
                 before = shuffle_up(sum, 1);
             }
             if (!carried)
                 continue;
             if (lanes == 32 && lane == 31 && first.t + GR_PERSISTENT_CHUNK < p.line_tiles)
                 node_publish(chunks + node, first.t > 0 ? F::combine(carry, sum) : sum);
-            bool has = first.t > 0 || lane > 0;
-            State next = before;
+            Prefix<F> begin = {before, lane > 0};
             if (first.t > 0)
-                next = lane > 0 ? F::combine(carry, before) : carry;
+                begin.prepend(carry);
             if (lane <= lanes) {
 #pragma unroll
                 for (unsigned k = 0; k < mine; ++k) {
+                    Prefix<F> next = begin;
+                    if (k >= 2)
+                        next.append(F::combine(x[0], x[1]));
+                    if (k % 2 == 1)
+                        next.append(x[k - 1]);
                     if (k >= out && k <= ready && t + k <= last) {
-                        if (has)
-                            node_publish(sums + (p.line_tiles + t + k) * node, next);
+                        if (next.has)
+                            node_publish(sums + (p.line_tiles + t + k) * node, next.state);
                         out = k + 1;
                     }
-                    next = has ? F::combine(next, x[k]) : x[k];
-                    has = true;
                 }
             }
             if (lanes == 32)
@@ -347,28 +342,23 @@ template <class F, class In> struct PersistentScan {
                 for (unsigned k = 0; k < length; ++k)
                     sum = v == 0 && k == 0 ? load_state(x.at[k]) : F::combine(sum, load_state(x.at[k]));
             }
-#pragma unroll
-            for (unsigned step = 1; step < 32; step *= 2) {
-                const State other = shuffle_up(sum, step);
-                if (lane >= step)
-                    sum = F::combine(other, sum);
-            }
-            State mine = shuffle_up(sum, 1), *of_warps = totals + j % 2 * warps;
+            sum = scan_lanes<F>(sum, lane);
+            const State of_lanes = shuffle_up(sum, 1);
+            State *of_warps = totals + j % 2 * warps;
             if (lane == 31)
                 of_warps[warp] = sum;
             wait_for_others<1>();
-            if (warp > 0) {
-                State carry = of_warps[0];
-#pragma unroll
-                for (unsigned w = 1; w + 1 < warps; ++w)
-                    if (w < warp)
-                        carry = F::combine(carry, of_warps[w]);
-                mine = lane > 0 ? F::combine(carry, mine) : carry;
-                sum = F::combine(carry, sum);
+            if (thread == threads - 1 && of.t + 1 < p.line_tiles) {
+                const State *t = of_warps;
+                const State first = F::combine(F::combine(t[0], t[1]), F::combine(t[2], t[3]));
+                node_publish(nodes_of(of.line) + of.t * node,
+                             F::combine(first, F::combine(F::combine(t[4], t[5]), F::combine(t[6], sum))));
             }
-            if (thread == threads - 1 && of.t + 1 < p.line_tiles)
-                node_publish(nodes_of(of.line) + of.t * node, sum);
-            parts[s * threads + thread] = mine;
+            Prefix<F> mine = {F::identity(), false};
+            append_shares(mine, of_warps, warp);
+            if (lane > 0)
+                mine.append(of_lanes);
+            parts[s * threads + thread] = mine.state;
             ptx::mbarrier_arrive(shared_address(&shared.summed[s]));
         }
     }

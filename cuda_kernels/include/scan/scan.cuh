@@ -7,16 +7,15 @@
 #include "common/entry.cuh"
 #include "common/pdl.cuh"
 #include "common/vec.cuh"
-#include "grid/lookback_tiles.cuh"
 #include "ops/functors.cuh"
 #include "scan/params.h"
+#include "scan/prefix.cuh"
 
 namespace gr::scan {
 
 constexpr unsigned SHORT_SCAN_BLOCKS = 256;
 
 using namespace common;
-using namespace grid;
 using namespace ops;
 
 // The type of a running sum or product: double if elements are float.
@@ -26,6 +25,7 @@ template <> struct RunningState<gr_c64> { using type = ComplexParts<double>; };
 
 template <class T> struct Running {
     static constexpr bool widens = true; // narrower integers are loaded as 64 bits
+    static constexpr bool ordered = !std::is_same<T, int64_t>::value; // the order of elements counts
     using Out = T;
     using State = typename RunningState<T>::type;
     static __device__ State load(T x) {
@@ -70,29 +70,35 @@ template <class F> using ScanLookback = LookbackTiles<F, GR_SCAN_THREADS, scan_c
 template <class F> struct Scan : ScanLookback<F> {
     using State = typename F::State;
     using Out = typename F::Out;
+    using ScanLookback<F>::totals; // of the runs of all threads
     using ScanLookback<F>::exclusive;
     using ScanLookback<F>::columns;
     using ScanLookback<F>::column;
     using ScanLookback<F>::group;
+    using ScanLookback<F>::node;
     static constexpr unsigned threads = GR_SCAN_THREADS, max_each = sizeof(Out) < 16
                                                                         ? GR_SCAN_ROWS_PER_THREAD
                                                                         : GR_SCAN_ROWS_PER_THREAD / 2;
     static constexpr unsigned capacity = threads * max_each;
     static constexpr unsigned held_bytes = (capacity + capacity / 32) * sizeof(Out);
-    static constexpr unsigned sum_count = NODE_LEVELS * scan_columns<State>;
+    static constexpr unsigned sum_count = NODE_LEVELS * scan_columns<State>, band_count = F::ordered ? 32 : 0;
     static constexpr unsigned vector = 16 / sizeof(Out), vectors = max_each / vector;
 
     const gr_scan_params &p;
     Out *held;   // elements, then results
     State *sums; // of nodes
+    State *lows; // of the bands of a section before each band of the tile
     unsigned first;
+    const unsigned lane, band;               // band: this thread's, of its slot
     Vec<Out, vector> ahead_of_time[vectors]; // elements of the next tile
     bool ready = false;                      // whether they are loaded
 
     __device__ Scan(const gr_scan_params &params, unsigned char *elements, unsigned char *states)
         : ScanLookback<F>(states, params.columns_shift, params.groups_shift), p(params),
           held(reinterpret_cast<Out *>(elements)), sums(exclusive + scan_columns<State>),
-          first((threadIdx.x >> (p.columns_shift + p.groups_shift)) * p.slot + group * p.each) {
+          lows(sums + sum_count),
+          first((threadIdx.x >> (p.columns_shift + p.groups_shift)) * p.slot + group * p.each),
+          lane(threadIdx.x % 32), band(group / GR_SCAN_BAND_RUNS) {
     }
 
     // The number of a tile that no block has taken: by a ticket where tiles wait for those before.
@@ -232,6 +238,142 @@ template <class F> struct Scan : ScanLookback<F> {
             out[i / tile.width * (p.length + 1) * p.inner + i % tile.width] = F::finish(F::identity());
     }
 
+    // The sum of the runs of a band before this thread's run, unless it is the first.
+    __device__ State before_run() const {
+        const unsigned runs = group % GR_SCAN_BAND_RUNS;
+        const State *first = totals + threadIdx.x - runs * columns;
+        State before = first[0];
+#pragma unroll
+        for (unsigned j = 1; j + 1 < GR_SCAN_BAND_RUNS; ++j)
+            if (j < runs)
+                before = F::combine(before, first[j * columns]);
+        return before;
+    }
+    // The sum of band `lane` of the block, in the order of before_run: neighbouring lanes have neighbouring
+    // columns.
+    __device__ State sum_of_band() const {
+        const State *runs =
+            totals + (lane >> p.columns_shift) * GR_SCAN_BAND_RUNS * columns + column_of(lane);
+        State sum = runs[0];
+#pragma unroll
+        for (unsigned j = 1; j < GR_SCAN_BAND_RUNS; ++j)
+            sum = F::combine(sum, runs[j * columns]);
+        return sum;
+    }
+    __device__ unsigned column_of(unsigned i) const {
+        return i & (columns - 1);
+    }
+
+    // Look-back along bands, and along sections of 32 bands. `of_band`: the sum of band `lane` of the tile.
+    // In `lows` and, from the second section on, in `exclusive` is what each band has before it. Ends with a
+    // barrier.
+    __device__ void look_back_along_bands(const ScanTile &tile, State of_band) const {
+        const unsigned shift = p.groups_shift - GR_SCAN_BAND_SHIFT, bands = 1u << shift,
+                       warp = threadIdx.x / 32;
+        const uint64_t begin = tile.t << shift, section = begin / 32;
+        const unsigned below = begin % 32; // bands of the section before the tile
+        const LookbackTree chain = {tile.nodes, (p.chain_tiles * bands + 31) / 32};
+        const uint64_t band_nodes = tile.nodes + p.section_nodes * columns * node;
+        const bool ends = below + bands == 32;
+        if (bands < 32 && warp == 0 && column_of(lane) < tile.width && lane >> p.columns_shift < bands)
+            node_publish(band_nodes + ((begin << p.columns_shift) + lane) * node, of_band);
+        unsigned levels = 0;
+        while (section >> NODE_SHIFT * levels != 0)
+            ++levels;
+        for (unsigned i = warp; i < (levels + 1) * tile.width; i += threads / 32) {
+            const unsigned level = i / tile.width, of = i - level * tile.width;
+            if (level > 0) {
+                if ((section >> NODE_SHIFT * (level - 1)) % 32 != 0) {
+                    const State sum = this->fold(chain, section, level - 1, of);
+                    if (lane == 0)
+                        sums[(level - 1) * columns + of] = sum;
+                }
+                continue;
+            }
+            State x = shuffle_from(of_band, ((lane - below) << p.columns_shift | of) % 32);
+            if (lane < below)
+                x = node_wait<State>(band_nodes + ((begin - below + lane) << p.columns_shift | of) * node);
+            x = scan_aligned<F>(x, lane);
+            if (lane + 1 >= below && lane + 1 < below + bands)
+                lows[(lane + 1 - below) << p.columns_shift | of] = x;
+            if (ends && lane == 31) {
+                node_publish(this->node_at(chain, 0, section, of), x);
+                exclusive[of] = x;
+            }
+        }
+        __syncthreads();
+        if (section == 0)
+            return;
+        if (threadIdx.x < tile.width) {
+            State own = ends ? exclusive[column] : F::identity();
+            Prefix<F> before = no_prefix<F>();
+            bool last = ends; // the last tile of a node of the level above
+            for (unsigned level = 0; level < levels; ++level) {
+                const unsigned digit = (section >> NODE_SHIFT * level) % 32;
+                if (digit == 0) {
+                    last = false;
+                    continue;
+                }
+                const State one = sums[level * columns + column];
+                last = last && digit == 31;
+                if (last) {
+                    own = F::combine(one, own);
+                    node_publish(this->node_at(chain, level + 1, section >> NODE_SHIFT * (level + 1), column),
+                                 own);
+                }
+                before.prepend(one);
+            }
+            exclusive[column] = before.state;
+        }
+        __syncthreads();
+    }
+
+    // What is before this thread's elements, of which `s` is the sum; begins to load the next tile. Has
+    // barriers.
+    __device__ Prefix<F> before_thread(const ScanTile &tile, const ScanTile &next, State s) {
+        if constexpr (F::ordered) {
+            totals[threadIdx.x] = s;
+            __syncthreads();
+            const State inside = before_run();
+            Prefix<F> sum = no_prefix<F>();
+            if (p.nodes != 0) {
+                const State of_band = sum_of_band();
+                fetch(next);
+                look_back_along_bands(tile, of_band);
+                const unsigned shift = p.groups_shift - GR_SCAN_BAND_SHIFT; // of bands
+                if (column < tile.width) {
+                    if (tile.t >> (5 - shift) != 0)
+                        sum.append(exclusive[column]);
+                    if ((tile.t << shift) % 32 + band > 0)
+                        sum.append(lows[band << p.columns_shift | column]);
+                }
+            } else {
+                fetch(next);
+                if (p.groups_shift > GR_SCAN_BAND_SHIFT) {
+                    const State low = scan_aligned<F>(sum_of_band(), lane, p.columns_shift,
+                                                      1u << (p.groups_shift - GR_SCAN_BAND_SHIFT));
+                    const unsigned shift = p.columns_shift + GR_SCAN_BAND_SHIFT;
+                    const State before =
+                        shuffle_from(low, (threadIdx.x >> shift << p.columns_shift) + column - columns);
+                    if (band > 0)
+                        sum.append(before);
+                }
+            }
+            if (group % GR_SCAN_BAND_RUNS > 0)
+                sum.append(inside);
+            return sum;
+        } else {
+            Prefix<F> sum = {this->before(s), group > 0};
+            fetch(next);
+            if (p.nodes != 0) {
+                this->look_back({tile.nodes, p.chain_tiles}, tile.t, tile.width, s, sums);
+                if (tile.t > 0 && column < tile.width)
+                    sum.prepend(exclusive[column]);
+            }
+            return sum;
+        }
+    }
+
     // Scans a tile, and finds the next one.
     __device__ void run(const ScanTile &tile, ScanTile &next, uint64_t round) {
         const bool finds = threadIdx.x == threads - 1;
@@ -250,27 +392,18 @@ template <class F> struct Scan : ScanLookback<F> {
             }
         if (finds)
             next = tile_of(number);
-        State sum = this->before(s);
-        fetch(next);
-        bool has = group > 0;
-        if (p.nodes != 0) {
-            this->look_back({tile.nodes, p.chain_tiles}, tile.t, tile.width, s, sums);
-            if (tile.t > 0 && column < tile.width)
-                sum = has ? F::combine(exclusive[column], sum) : exclusive[column];
-            has = has || tile.t > 0;
-        }
+        Prefix<F> sum = before_thread(tile, next, s);
         unsigned again = p.line_rows;
 #pragma unroll
         for (unsigned k = 0; k < max_each; ++k)
             if (k < mine) {
                 if (k == again) {
-                    has = false;
+                    sum.has = false;
                     again += p.line_rows;
                 }
                 Out *place = &held[padded(base + k * width)];
-                sum = has ? F::combine(sum, F::load(*place)) : F::load(*place);
-                has = true;
-                *place = F::finish(sum);
+                sum.append(F::load(*place));
+                *place = F::finish(sum.state);
             }
         __syncthreads();
         store(tile);
@@ -283,8 +416,8 @@ template <class F> struct Scan : ScanLookback<F> {
 template <class F> __device__ void scan_tiles(const gr_scan_params &p) {
     using Work = Scan<F>;
     __shared__ alignas(16) unsigned char elements[Work::held_bytes];
-    __shared__ alignas(
-        16) unsigned char states[(Work::state_count + Work::sum_count) * sizeof(typename F::State)];
+    __shared__ alignas(16) unsigned char
+        states[(Work::state_count + Work::sum_count + Work::band_count) * sizeof(typename F::State)];
     __shared__ ScanTile tiles[2];
     Work scan(p, elements, states);
     // Blocks of the next kernel unbalance the SMs, which pays only for short kernels.
