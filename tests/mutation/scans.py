@@ -175,7 +175,7 @@ MUTANTS = (
     Mutant(
         "a plan counts too few tiles",
         SCAN_PLAN,
-        "share_by",
+        "share",
         "gr_ceil_div(params->length, params->slot);",
         "params->length / params->slot;",
         scans("lengths"),

@@ -419,17 +419,6 @@ def test_kernels_have_no_races(shape, dtype):
         assert [kernel.races for kernel in kernel_profiles(launches, "", 0)] == [()]
 
 
-@pytest.mark.parametrize(("lines", "blocks"), [(4097, 129), (20_000, 157), (40, 2)])
-def test_few_short_lines_are_divided_between_more_blocks(lines, blocks):
-    """A thread has 4 elements in place of 16, unless there are blocks for all multiprocessors anyway."""
-    a = integers((29, lines), "float32", lines).T
-    result, launches, problem = observe(
-        lambda device: _core.scan(a, False, 1, False, False, (None, device, 0, 0)), False
-    )
-    assert problem is None and np.array_equal(result, np.cumsum(a, 1))
-    assert [kernel.grid for kernel in kernel_profiles(launches, "", 0)] == [(blocks, 1, 1)]
-
-
 @pytest.mark.parametrize("include_initial", [False, True])
 @pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
 def test_running_sums_in_bool_are_whether_any_and_whether_all(name, include_initial, device):
