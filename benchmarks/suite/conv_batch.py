@@ -20,8 +20,8 @@ from gpureduce._conv.geometry import LAYOUTS
 BATCHES = (1, 2, 8, 32)
 KINDS = (("float32", "ieee"), ("float32", "tf32"), ("float16", "ieee"))
 NAMES = ("batch_invariant", "any_order")
-POOL_BYTES = 128 << 20  # of the images over which a graph rotates: twice the 60 MB L2 cache of an H200
-MAX_LAUNCHES = 32
+POOL_BYTES = 128 << 20  # of the images from which batches are cut
+MAX_LAUNCHES = 16
 HEAVY = 1 << 35  # multiply-adds of a call, of which a graph has only one
 
 
@@ -65,8 +65,8 @@ class ConvBatch(Benchmark):
 
     summary = "conv2d with and without batch_invariant, for 1 to 32 images"
     method = (
-        "layers of benchmarks/conv_layers.py with 1, 2, 8 and 32 images; us per call, medians of graphs over"
-        " images that are together larger than the L2 cache and over one set of filters, contenders in turn;"
+        "layers of benchmarks/conv_layers.py with 1, 2, 8 and 32 images; us per call, medians of graphs of up"
+        " to 16 calls with the same filters and, as far as they fit in 128 MB, other images, contenders in turn;"
         " other_bits: the numbers of images among which the first or the last images have other bits than"
         " among 32, of numbers over many exponents"
     )
