@@ -9,7 +9,7 @@
 #include "common/vec.cuh"
 #include "grid/tickets.cuh"
 #include "matmul/accumulators.cuh"
-#include "matmul/vec16_rows.cuh"
+#include "matmul/panel.cuh"
 
 using namespace gr::grid;
 using namespace gr::matmul;
@@ -43,12 +43,26 @@ template <class T> struct Line {
     }
 };
 
-// Neighbours of a row and of the vector from `at` on, 16 bytes at once if both are ALIGNED.
-template <bool ALIGNED, class T>
+// How a row is read: by vectors of 16 bytes, by pairs of vectors that are shifted, or by elements.
+enum Access { VECTORS, WINDOWS, ELEMENTS };
+
+// Floating-point types of up to 4 bytes: half of a load by elements of 8 bytes is used.
+template <class T> constexpr bool HAS_WINDOWS = false;
+template <> constexpr bool HAS_WINDOWS<float> = true;
+template <> constexpr bool HAS_WINDOWS<gr_f16> = true;
+template <> constexpr bool HAS_WINDOWS<gr_bf16> = true;
+
+// Neighbours of a row and of the vector from `at` on; the vector is read by 16 bytes, too, if the row is.
+template <Access ACCESS, class T>
 __device__ void load_factors(const Line<T> &p, const T *row, uint64_t at, Vec16<T> &of_row,
                              Vec16<T> &of_vector) {
-    if (ALIGNED) {
+    if (ACCESS == VECTORS) {
         of_row = *reinterpret_cast<const Vec16<T> *>(row + at);
+        of_vector = *reinterpret_cast<const Vec16<T> *>(p.vector + at);
+    } else if (ACCESS == WINDOWS) {
+        const uint64_t address = reinterpret_cast<uint64_t>(row + at);
+        const Words *window = reinterpret_cast<const Words *>(address & ~uint64_t(15));
+        reinterpret_cast<Words &>(of_row) = shifted<sizeof(T)>(window[0], window[1], unsigned(address) & 15);
         of_vector = *reinterpret_cast<const Vec16<T> *>(p.vector + at);
     } else {
 #pragma unroll
@@ -61,7 +75,7 @@ __device__ void load_factors(const Line<T> &p, const T *row, uint64_t at, Vec16<
 
 // Adds up one thread's share of the whole turns of a row from i on, which is then the first element behind
 // them. Which elements that are does not depend on addresses.
-template <bool ALIGNED, class T>
+template <Access ACCESS, class T>
 __device__ typename Accumulator<T>::type sum_of_turns(const Line<T> &p, const T *row, unsigned lane,
                                                       unsigned lanes, uint64_t &i) {
     typedef typename Accumulator<T>::type W;
@@ -72,7 +86,7 @@ __device__ typename Accumulator<T>::type sum_of_turns(const Line<T> &p, const T 
         Vec16<T> of_row[UNROLL], of_vector[UNROLL];
 #pragma unroll
         for (int u = 0; u < UNROLL; ++u)
-            load_factors<ALIGNED>(p, row, i + u * turn + lane * LENGTH, of_row[u], of_vector[u]);
+            load_factors<ACCESS>(p, row, i + u * turn + lane * LENGTH, of_row[u], of_vector[u]);
 #pragma unroll
         for (int u = 0; u < UNROLL; ++u)
 #pragma unroll
@@ -87,16 +101,21 @@ __device__ typename Accumulator<T>::type sum_of_turns(const Line<T> &p, const T 
     return sum;
 }
 
-// Adds up one thread's share of a row: of `lanes` threads the one that is number `lane`.
+// Adds up one thread's share of a row: of `lanes` threads the one that is number `lane`. `between`: the row
+// lies between others, whose elements windows may contain.
 template <class T>
 __device__ typename Accumulator<T>::type sum_of_row(const Line<T> &p, const T *row, unsigned lane,
-                                                    unsigned lanes) {
+                                                    unsigned lanes, bool between) {
     typedef typename Accumulator<T>::type W;
     uint64_t i = p.first;
-    const bool aligned =
-        (reinterpret_cast<uint64_t>(row + i) | reinterpret_cast<uint64_t>(p.vector + i)) % 16 == 0;
-    W sum = aligned && p.vector_stride == 1 ? sum_of_turns<true>(p, row, lane, lanes, i)
-                                            : sum_of_turns<false>(p, row, lane, lanes, i);
+    const auto is_aligned = [](const T *at) { return reinterpret_cast<uint64_t>(at) % 16 == 0; };
+    W sum;
+    if (p.vector_stride == 1 && is_aligned(p.vector + i) && is_aligned(row + i))
+        sum = sum_of_turns<VECTORS>(p, row, lane, lanes, i);
+    else if (HAS_WINDOWS<T> && between && p.vector_stride == 1 && is_aligned(p.vector + i))
+        sum = sum_of_turns < HAS_WINDOWS<T> ? WINDOWS : ELEMENTS > (p, row, lane, lanes, i);
+    else
+        sum = sum_of_turns<ELEMENTS>(p, row, lane, lanes, i);
     for (i += lane; i < p.end; i += uint64_t(REST) * lanes) {
         W of_row[REST], of_vector[REST];
 #pragma unroll
@@ -188,8 +207,10 @@ template <class T> __device__ void rows(const gr_matmul_gemv_params &p) {
                    group = threadIdx.x / lanes;
     const uint64_t first = blockIdx.x / p.slices * groups, result = first + group;
     W sum = W(0);
+    const bool between = result > 0 && result + 1 < p.results && llabs(p.line_stride) >= Vec16<T>::LENGTH;
     if (result < p.results)
-        sum = sum_of_row(line, line.matrix + int64_t(result) * p.line_stride, threadIdx.x % lanes, lanes);
+        sum = sum_of_row(line, line.matrix + int64_t(result) * p.line_stride, threadIdx.x % lanes, lanes,
+                         between);
     __shared__ alignas(16) unsigned char room[THREADS * sizeof(W)];
     finish(line, p, first, groups, group_sum(reinterpret_cast<W *>(room), sum, lanes));
 }
