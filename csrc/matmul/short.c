@@ -16,8 +16,7 @@ enum {
     SHORT_SINGLE_K = 32, /* k of float32 and float64 up to which few columns keep the order of the rungs */
     SHORT_K = 64,        /* k up to which matmul_short may take the least time, and k of a matrix and a vector
                             up to which matmul_columns takes less time than a GEMV */
-    COLUMNS_HALF_K = 128,  /* k of halves up to which matmul_small takes less time than matmul_columns */
-    ROWS_K = 8,            /* k up to which a thread holds its elements of B in registers */
+    ROWS_K = 8,          /* k up to which a thread holds its elements of B in registers */
     FEW_RESULTS = 1 << 17, /* elements of C from which on a thread has several */
     FEW_FMAS = 1 << 19,    /* multiply-adds up to which one thread per element of C takes the least time */
     MANY_FMAS = 1 << 23,   /* multiply-adds from which on tiles in shared memory take less time */
@@ -42,7 +41,7 @@ bool gr_matmul_prefers_columns(const gr_matmul *self, const gr_device_info *info
         return false;
     if (n == 1)
         return k > SHORTEST_K && k <= SHORT_K;
-    return k > (is_half(self) ? COLUMNS_HALF_K : SHORT_SINGLE_K);
+    return k > (is_half(self) ? SHORT_K : SHORT_SINGLE_K);
 }
 
 bool gr_matmul_prefers_short(const gr_matmul *self, const gr_device_info *info,
@@ -153,18 +152,25 @@ void gr_matmul_columns(const gr_matmul *given, gr_matmul_job job) {
     }
     const uint32_t columns = self.n <= 2 ? 2 : self.n <= 4 ? 4 : 8;
     const uint64_t step = WARP_BYTES / item_bytes; /* elements along k per load of a warp */
+    /* Elements along k of B in shared memory. */
+    const uint64_t staged =
+        item_bytes == sizeof(double) ? GR_MATMUL_COLUMNS_PART / 2 : GR_MATMUL_COLUMNS_PART;
     const uint64_t part_length = gr_ceil_div(gr_ceil_div(self.k, count_parts(self.k)), step) * step;
     const uint64_t parts = gr_ceil_div(self.k, part_length);
     const uint64_t tiles = gr_ceil_div(self.m, WARPS * GR_MATMUL_COLUMNS_RESULTS / columns);
+    /* If there are tiles for all SMs, a block takes the parts whose elements of B fit in shared memory. */
+    const uint64_t rounds = tiles >= BLOCKS / 4 ? gr_min(gr_max(staged / part_length, 1), parts) : 1;
+    const uint64_t sharing = gr_ceil_div(parts, rounds);
     /* If there are more tiles than resident blocks, each block takes several, with the same elements of B. */
-    const uint64_t at_once = gr_ceil_div(tiles, gr_ceil_div(tiles * parts, BLOCKS));
+    const uint64_t at_once = gr_ceil_div(tiles, gr_ceil_div(tiles * sharing, BLOCKS));
     gr_matmul_columns_params params = {.product = gr_matmul_make_params(&self, columns, 1),
                                        .part_length = part_length};
     params.product.slices = parts;
+    params.product.rounds = rounds;
     gr_program *program = job.program;
     gr_step *launched = launch(&self, &params.product, sizeof params, job);
     const uint64_t pairs = params.product.pairs;
-    if (parts > 1) {
+    if (sharing > 1) {
         const uint64_t bytes = pairs * tiles * parts * GR_MATMUL_THREADS * sum_bytes;
         gr_program_relocate(program, offsetof(gr_matmul_columns_params, sums),
                             gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)bytes));
@@ -178,5 +184,5 @@ void gr_matmul_columns(const gr_matmul *given, gr_matmul_job job) {
                    : columns == 4 ? "4_"
                                   : "8_",
                    gr_dtypes[self.dtype].name);
-    gr_matmul_set_grid(program, launched, at_once * parts, pairs, GR_MATMUL_THREADS);
+    gr_matmul_set_grid(program, launched, at_once * sharing, pairs, GR_MATMUL_THREADS);
 }

@@ -34,15 +34,13 @@ enum {
     ODD_SINGLE_COLUMNS = 256, /* columns of TF32 with an odd k (is_odd) up to which matmul_small takes less
                                  time than copies of A, if B has up to ODD_SINGLE_WEIGHTS elements */
     ODD_SINGLE_WEIGHTS = 1 << 16, /* elements of B of that limit */
-    STEP_K = 64,                  /* elements along k of a k-step of the kernels of halves without split-K */
+    STEP_BYTES = 128,             /* bytes along k of a k-step of the kernels of halves without groups */
     RESIDENT_BLOCKS = 2 * 132,    /* of matmul_small on the reference device: two per SM */
-    MAX_STEPS = 10,               /* k-steps of one wave of blocks up to which copies for t3 take longer */
-    MAX_STEPS_OF_WAVES = 4,      /* k-steps of all waves up to which they do, where there are several waves */
-    SMALL_DOUBLE_FMAS = 1 << 16, /* multiply-adds of float64 up to which t5 takes longer */
-    LIGHT_DOUBLE_FMAS = 1 << 26, /* multiply-adds of float64 up to which copies for t5 take longer, with more
-                                    than FEW_DOUBLES rows and columns (H200: 501 x 501 x 501, which has more,
-                                    takes 27.2 us, and 20.3 with copies) */
-    FEW_DOUBLES = 128,           /* rows or columns of float64 up to which the limit above does not apply */
+    SMALL_DOUBLE_FMAS = 1 << 16,  /* multiply-adds of float64 up to which t5 takes longer */
+    LIGHT_DOUBLE_FMAS = 1 << 26,  /* multiply-adds of float64 up to which copies for t5 take longer, with more
+                                     than FEW_DOUBLES rows and columns (H200: 501 x 501 x 501, which has more,
+                                     takes 27.2 us, and 20.3 with copies) */
+    FEW_DOUBLES = 128,            /* rows or columns of float64 up to which the limit above does not apply */
 };
 
 /* Returns whether rows of this many elements are no multiples of 16 bytes, so that TMA needs copies. */
@@ -85,14 +83,8 @@ static uint64_t count_waves(const gr_matmul *self, uint64_t columns, uint64_t pa
                        RESIDENT_BLOCKS);
 }
 
-/* Halves that are not split are added up in the order of k, as t3 does: wgmma and mma.sync have the same bits
-   on an H200. */
-static bool is_small_half(const gr_matmul *self) {
-    if (is_split_half(self))
-        return true;
-    const copies of = find_copies(self);
-    const uint64_t waves = count_waves(self, WIDE, 1), steps = gr_ceil_div(self->k, STEP_K);
-    return (of.a || of.b) && waves * steps <= (waves == 1 ? MAX_STEPS : MAX_STEPS_OF_WAVES);
+static bool is_ordered_half(const gr_matmul *self) {
+    return (self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16) && !is_split_half(self);
 }
 
 /* Returns whether TF32 has few columns or a short k, or the rung would copy A. */
@@ -114,13 +106,51 @@ static bool is_small_double(const gr_matmul *self) {
     return copied > 0 && is_light && (waves == 1 || 2 * copied > m * k + k * n + m * n);
 }
 
+/* Returns into how many parts k is divided. */
+static uint64_t count_parts(const gr_matmul *self) {
+    if (self->dtype == GR_DTYPE_f64)
+        return gr_matmul_double_parts(self);
+    if (is_ordered_half(self))
+        return 1;
+    const uint64_t bytes = self->k * gr_dtypes[self->dtype].item_bytes;
+    const uint64_t parts = gr_max(gr_min(bytes / PART_BYTES, MANY_PARTS), bytes / LONG_PART_BYTES);
+    return bytes <= LONG_PART_BYTES ? 1 : gr_min(parts, MAX_PARTS);
+}
+
+/* The estimates below are of halves without split-K, in microseconds on an H200, fitted to 28 products of
+   3 x 1019 x 155 to 5292 x 1023 x 127. */
+
+/* Returns the time of matmul_small. */
+static double estimate_small(const gr_matmul *self) {
+    const uint64_t waves = count_waves(self, WIDE, 1), item_bytes = gr_dtypes[self->dtype].item_bytes;
+    const double steps = (double)gr_ceil_div(self->k * item_bytes, STEP_BYTES);
+    const bool is_alone = count_waves(self, WIDE, 2) == 1; /* a block has an SM of its own */
+    return waves > 1  ? (double)waves * (3.2 + 1.05 * steps)
+           : is_alone ? 2.2 + 0.85 * steps
+                      : 2.4 + 1.08 * steps;
+}
+
+/* Returns the time of t3 and of the copies that it needs. */
+static double estimate_rung(const gr_matmul *self, copies of) {
+    const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
+    const uint64_t copied = (of.a ? self->m * self->k : 0) + (of.b ? self->k * self->n : 0);
+    return 2 + 0.2 * (double)gr_ceil_div(self->k * item_bytes, STEP_BYTES) + (of.a && of.b ? 8.5 : 5) +
+           (double)(copied * item_bytes * gr_matmul_stack_count(self->stack)) / 0.54e6;
+}
+
+/* Returns whether matmul_small takes less time than t3, of halves that are not split. */
+static bool is_small_half(const gr_matmul *self) {
+    const copies of = find_copies(self);
+    return (of.a || of.b) && estimate_small(self) < estimate_rung(self, of);
+}
+
 bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) {
     if (self->variant != NULL || self->k == 0 || info->caps.capability < GR_HOPPER)
         return false;
     switch (self->dtype) {
     case GR_DTYPE_f16:
     case GR_DTYPE_bf16:
-        return self->k > SHORTEST_K && is_small_half(self);
+        return self->k > SHORTEST_K && (is_split_half(self) || is_small_half(self));
     case GR_DTYPE_f32:
         return self->precision == GR_PRECISION_TF32 && is_small_tf32(self);
     case GR_DTYPE_f64:
@@ -144,10 +174,6 @@ bool gr_matmul_is_shortest(const gr_matmul *self) {
            self->k <= SHORTEST_K;
 }
 
-static bool is_ordered_half(const gr_matmul *self) {
-    return (self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16) && !is_split_half(self);
-}
-
 /* The kernels that keep the order of the rungs with few rows are those of a Hopper GPU and of the simulator.
  */
 gr_matmul_order gr_matmul_order_of(const gr_matmul *self, const gr_device_info *info) {
@@ -165,17 +191,6 @@ gr_matmul_order gr_matmul_order_of(const gr_matmul *self, const gr_device_info *
         return gr_matmul_invariant_parts(self) == 1 ? GR_MATMUL_ORDER_FMA : GR_MATMUL_ORDER_OTHER;
     return plain.precision == GR_PRECISION_TF32 && !is_small_tf32(self) ? GR_MATMUL_ORDER_K_STEPS
                                                                         : GR_MATMUL_ORDER_OTHER;
-}
-
-/* Returns into how many parts k is divided. */
-static uint64_t count_parts(const gr_matmul *self) {
-    if (self->dtype == GR_DTYPE_f64)
-        return gr_matmul_double_parts(self);
-    if (is_ordered_half(self))
-        return 1;
-    const uint64_t bytes = self->k * gr_dtypes[self->dtype].item_bytes;
-    const uint64_t parts = gr_max(gr_min(bytes / PART_BYTES, MANY_PARTS), bytes / LONG_PART_BYTES);
-    return bytes <= LONG_PART_BYTES ? 1 : gr_min(parts, MAX_PARTS);
 }
 
 void gr_matmul_small(const gr_matmul *self, gr_matmul_job job) {

@@ -146,6 +146,28 @@ def test_the_bits_do_not_depend_on_the_number_of_rows(n, k, dtype, precision, de
         assert few.tobytes() == many[first : first + count].tobytes(), (first, count)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "precision", "n", "k", "rows"),
+    [
+        ("float16", "ieee", 49, 2051, 3000),
+        ("float64", "ieee", 18, 5001, 1000),
+        ("bfloat16", "ieee", 2, 700, 8500),
+        ("float32", "ieee", 5, 1100, 2200),
+        ("float64", "ieee", 3, 1300, 4300),
+    ],
+)
+def test_parts_of_k_of_many_rows_and_of_few(dtype, precision, n, k, rows, device):
+    """Blocks take one part of k or several, or other kernels have the same parts."""
+    rng = np.random.default_rng(8)
+    exponents = 2.0 ** rng.integers(-3, 4, (rows, k))
+    a = (rng.standard_normal((rows, k)) * exponents).astype(dtype_from_name(dtype))
+    b = rng.standard_normal((k, n)).astype(a.dtype)
+    many = gpureduce.matmul(a, b, precision=precision, device=device)
+    for first, count in ((0, 1), (3, 9), (100, 70), (rows - 33, 33)):
+        few = gpureduce.matmul(a[first : first + count], b, precision=precision, device=device)
+        assert few.tobytes() == many[first : first + count].tobytes(), (first, count)
+
+
 @pytest.mark.parametrize(("dtype", "precision"), KINDS)
 @pytest.mark.parametrize("k", [4, 7, 8, 13, 16])
 def test_negative_zeros_do_not_depend_on_the_number_of_rows(k, dtype, precision, device):

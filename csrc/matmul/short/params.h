@@ -12,7 +12,7 @@ typedef struct gr_matmul_short_params {
 } gr_matmul_short_params;
 
 /* A product with few columns (matmul_columns): parts of `part_length` elements along k, of which `slices` of
-   `product` is the number; blocks of the same tile next to each other along x. */
+   `product` is the number and a block takes `rounds`; blocks of the same tile next to each other along x. */
 typedef struct gr_matmul_columns_params {
     gr_matmul_params product;
     uint64_t part_length;
@@ -26,5 +26,9 @@ enum {
                                        half as  many */
     GR_MATMUL_COLUMNS_RESULTS = 16, /* elements of C per warp of matmul_columns */
 };
+
+/* 16-byte loads of each row of A under way per lane of matmul_columns, for 2, 4 or 8 columns: eight loads of
+   all rows of a warp. */
+#define GR_MATMUL_COLUMNS_STEPS(columns) ((columns) / 2)
 
 #endif

@@ -8,8 +8,8 @@
 #include "matmul/accumulators.cuh"
 #include "matmul/global_load.cuh"
 #include "matmul/last_part.cuh"
+#include "matmul/panel.cuh"
 #include "matmul/short/params.h"
-#include "matmul/vec16_rows.cuh"
 
 using namespace gr::common;
 using namespace gr::matmul;
@@ -18,8 +18,7 @@ enum {
     THREADS = GR_MATMUL_THREADS,
     WARPS = THREADS / 32,
     RESULTS = GR_MATMUL_COLUMNS_RESULTS, // sums per lane, of all rows and columns of its warp
-    PARTS_AT_ONCE = 8,                   // parts that are loaded at once to add them up
-    VECTORS_AT_ONCE = 8                  // 16-byte loads of A under way per lane
+    PARTS_AT_ONCE = 8                    // parts that are loaded at once to add them up
 };
 
 template <class T_, int COLUMNS_> struct FewColumns {
@@ -28,35 +27,76 @@ template <class T_, int COLUMNS_> struct FewColumns {
     typedef Vec16<T> Vector;
     static constexpr int COLUMNS = COLUMNS_, ROWS = RESULTS / COLUMNS; // per warp
     static constexpr int LENGTH = Vector::LENGTH;
-    static constexpr unsigned STEP = 32 * LENGTH; // elements along k per load of a warp
-    static constexpr int AT_ONCE =
-        VECTORS_AT_ONCE < ROWS ? 1 : VECTORS_AT_ONCE / ROWS; // steps that are loaded at once
+    static constexpr unsigned STEP = 32 * LENGTH;                    // elements along k per load of a warp
+    static constexpr int AT_ONCE = GR_MATMUL_COLUMNS_STEPS(COLUMNS); // steps that are loaded at once
+    static constexpr unsigned BATCH = AT_ONCE * STEP;
     static constexpr unsigned DEPTH =
         GR_MATMUL_COLUMNS_PART / (sizeof(T) == 8 ? 2 : 1); // of B in shared memory
+    static_assert(DEPTH % BATCH == 0, "whole batches");
     typedef T Columns[COLUMNS][DEPTH];
 
     const T *rows[ROWS];
     int64_t column;
-    bool aligned;
-    W sums[RESULTS] = {}; // number row * COLUMNS + column
+    bool by_vectors, by_windows; // how rows are loaded, if not by elements
+    W sums[RESULTS] = {};        // number row * COLUMNS + column
 
+    // Windows may begin before the first row or end after the last one, which are read by elements.
     __device__ FewColumns(const Matrices<T> &of, uint64_t first_row) : column(of.a_column) {
-        aligned = rows_aligned(of.a, of.a_row) && column == 1;
+        by_vectors = column == 1 && of.k % LENGTH == 0 && rows_aligned(of.a, of.m == 1 ? 0 : of.a_row);
+        by_windows = column == 1 && first_row > 0 && first_row + ROWS < of.m && llabs(of.a_row) >= LENGTH;
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
             rows[r] = of.row_of_a(min(first_row + r, of.m - 1));
     }
-    // Loads this lane's elements of a step from `k` on; those from `end` on are zeros.
-    __device__ void load(uint64_t k, uint64_t end, Vector (&a)[ROWS]) const {
-        k += threadIdx.x % 32 * LENGTH;
+    // Loads this lane's elements of a batch from `k` on; those from `end` on are zeros. Loads from `end` on
+    // are of elements before it, so that no load has a condition.
+    __device__ void load(uint64_t k, uint64_t end, Vector (&a)[AT_ONCE][ROWS]) const {
+        const uint64_t first = k + threadIdx.x % 32 * LENGTH;
+        if (by_vectors) {
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-            if (aligned && k + LENGTH <= end)
-                a[r] = load_global(reinterpret_cast<const Vector *>(rows[r] + k));
-            else
+            for (int i = 0; i < AT_ONCE; ++i)
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r)
+                    a[i][r] = load_global(
+                        reinterpret_cast<const Vector *>(rows[r] + min(first + i * STEP, end - LENGTH)));
+        } else if (by_windows) {
+            Words low[AT_ONCE][ROWS], high[AT_ONCE][ROWS];
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i)
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r) {
+                    const T *at = rows[r] + min(first + i * STEP, end - 1);
+                    const Words *window =
+                        reinterpret_cast<const Words *>(reinterpret_cast<uint64_t>(at) & ~uint64_t(15));
+                    low[i][r] = load_global(window);
+                    high[i][r] = load_global(window + 1);
+                }
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i)
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r)
+                    reinterpret_cast<Words &>(a[i][r]) = shifted<sizeof(T)>(
+                        low[i][r], high[i][r], unsigned(reinterpret_cast<uint64_t>(rows[r])) & 15);
+        } else
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i)
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+                    for (int j = 0; j < LENGTH; ++j)
+                        a[i][r].element[j] =
+                            load_global(rows[r] + int64_t(min(first + i * STEP + j, end - 1)) * column);
+        if (k + BATCH <= end)
+            return;
+        const int64_t inside = int64_t(end) - int64_t(first);
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i)
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r)
 #pragma unroll
                 for (int j = 0; j < LENGTH; ++j)
-                    a[r].element[j] = k + j < end ? load_global(rows[r] + int64_t(k + j) * column) : T(0.f);
+                    if (int64_t(i * STEP + j) >= inside)
+                        a[i][r].element[j] = T(0.f);
     }
     __device__ void multiply(const Vector (&a)[ROWS], const Columns &b, unsigned k) {
         k += threadIdx.x % 32 * LENGTH;
@@ -74,6 +114,11 @@ template <class T_, int COLUMNS_> struct FewColumns {
                     sums[r * COLUMNS + s] =
                         multiply_add(x, Accumulator<T>::of(of_b[s].element[j]), sums[r * COLUMNS + s]);
             }
+    }
+    __device__ void clear() {
+#pragma unroll
+        for (int i = 0; i < RESULTS; ++i)
+            sums[i] = 0;
     }
     // Adds the results of lanes that differ in bit LANE of their number; each lane keeps LANE / 2 results.
     template <int LANE> __device__ void add_lanes() {
@@ -123,62 +168,66 @@ template <class S> __device__ void multiply_columns(const gr_matmul_columns_para
     if (pair >= product.pairs)
         return;
     const Matrices<T> of = matrices_of<T>(product, pair);
-    const unsigned parts = unsigned(product.slices), number = blockIdx.x % parts;
+    const BlockParts own(product);
     const uint64_t tiles = (of.m + S::ROWS * WARPS - 1) / (S::ROWS * WARPS);
-    const uint64_t begin = number * p.part_length, end = min(of.k, begin + p.part_length);
+    const uint64_t begin = own.first * p.part_length, end = min(of.k, begin + own.count * p.part_length);
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     pdl_launch_dependents();
     pdl_wait();
     uint64_t staged = ~uint64_t(0); // where the elements of B in shared memory begin
-    for (uint64_t tile = blockIdx.x / parts; tile < tiles; tile += gridDim.x / parts) {
-        const uint64_t first_row = (tile * WARPS + warp) * S::ROWS;
+    for (uint64_t tile = own.tile; tile < tiles; tile += own.tiles) {
+        const uint64_t first_row = (tile * WARPS + warp) * S::ROWS, place = pair * tiles + tile;
+        W *const all = reinterpret_cast<W *>(p.sums) + place * own.parts * THREADS + threadIdx.x;
         S rows(of, first_row);
-        for (uint64_t k = begin; k < end; k += S::DEPTH) {
-            const unsigned deep = unsigned(min(end - k, uint64_t(S::DEPTH)));
+        W total = 0;
+        unsigned part = own.first;
+        uint64_t part_end = begin + p.part_length;
+        for (uint64_t k = begin; k < end; k += S::BATCH) {
+            const uint64_t stage = begin + (k - begin) / S::DEPTH * S::DEPTH;
             typename S::Vector a[S::AT_ONCE][S::ROWS];
-            const auto load = [&](unsigned from) {
-#pragma unroll
-                for (int i = 0; i < S::AT_ONCE; ++i)
-                    rows.load(k + from + i * S::STEP, end, a[i]);
-            };
-            load(0);
-            if (staged != k) {
+            rows.load(k, end, a);
+            if (staged != stage) {
                 __syncthreads(); // all warps are done with the elements before
-                bring_columns<S>(of, k, deep, columns);
-                staged = k;
+                bring_columns<S>(of, stage, unsigned(min(end - stage, uint64_t(S::DEPTH))), columns);
+                staged = stage;
                 __syncthreads();
             }
-            for (unsigned from = 0; from < deep; from += S::AT_ONCE * S::STEP) {
-                if (from > 0)
-                    load(from);
 #pragma unroll
-                for (int i = 0; i < S::AT_ONCE; ++i)
-                    if (from + i * S::STEP < deep)
-                        rows.multiply(a[i], columns, from + i * S::STEP);
+            for (int i = 0; i < S::AT_ONCE; ++i) {
+                const uint64_t at = k + i * S::STEP, next = at + S::STEP;
+                if (at >= end)
+                    break;
+                rows.multiply(a[i], columns, unsigned(at - stage));
+                if (next < part_end && next < end)
+                    continue;
+                const W sum = rows.sum_of_lanes();
+                rows.clear();
+                if (own.blocks == 1)
+                    total = part == 0 ? sum : total + sum;
+                else
+                    all[uint64_t(part) * THREADS] = sum;
+                ++part;
+                part_end += p.part_length;
             }
         }
-        W sum = rows.sum_of_lanes();
-        const uint64_t row = first_row + lane / 2 / S::COLUMNS;
-        const unsigned column = lane / 2 % S::COLUMNS;
-        if (parts > 1) {
-            const uint64_t place = pair * tiles + tile;
-            W *all = reinterpret_cast<W *>(p.sums) + place * parts * THREADS + threadIdx.x;
-            all[uint64_t(number) * THREADS] = sum;
-            if (!is_last(reinterpret_cast<unsigned *>(p.tickets) + place, parts))
+        if (own.blocks > 1) {
+            if (!is_last(reinterpret_cast<unsigned *>(p.tickets) + place, own.blocks))
                 continue;
-            sum = __ldcg(all);
-            for (unsigned first = 1; first < parts; first += PARTS_AT_ONCE) {
+            total = __ldcg(all);
+            for (unsigned first = 1; first < own.parts; first += PARTS_AT_ONCE) {
                 W more[PARTS_AT_ONCE];
 #pragma unroll
                 for (int i = 0; i < PARTS_AT_ONCE; ++i)
-                    more[i] = __ldcg(all + uint64_t(min(first + i, parts - 1)) * THREADS);
+                    more[i] = __ldcg(all + uint64_t(min(first + i, own.parts - 1)) * THREADS);
 #pragma unroll
                 for (int i = 0; i < PARTS_AT_ONCE; ++i)
-                    sum = first + i < parts ? sum + more[i] : sum;
+                    total = first + i < own.parts ? total + more[i] : total;
             }
         }
+        const uint64_t row = first_row + lane / 2 / S::COLUMNS;
+        const unsigned column = lane / 2 % S::COLUMNS;
         if (lane % 2 == 0 && row < of.m && column < of.n)
-            of.c[row * of.n + column] = Accumulator<T>::back(sum);
+            of.c[row * of.n + column] = Accumulator<T>::back(total);
     }
 }
 
