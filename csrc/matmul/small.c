@@ -1,13 +1,14 @@
 /* Small products: chooses the kernels of products with few columns, few rows or a short k, and plans
-   matmul_small, which reads operands of any strides without copies and splits k between blocks. The order of
-   the sums depends on n, k and the dtype alone. matmul_small adds up float64 in the order of t5 and halves
-   without split-K in the order of t3, so that the choice between these kernels may also depend on the number
-   of rows and on the strides. */
+   matmul_small and matmul_deep, which read operands of any strides without copies and split k between blocks.
+   The order of the sums depends on n, k and the dtype alone. Both kernels add up float64 in the order of t5
+   and a part of halves in the order of t3, except those that groups of warps share, so that the choice
+   between these kernels may also depend on the number of rows and on the strides. */
 #include <stddef.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "matmul/internal.h"
+#include "matmul/short/params.h"
 
 enum {
     NARROW = 32, /* columns of C per tile of the kernels for few columns */
@@ -34,13 +35,16 @@ enum {
     ODD_SINGLE_COLUMNS = 256, /* columns of TF32 with an odd k (is_odd) up to which matmul_small takes less
                                  time than copies of A, if B has up to ODD_SINGLE_WEIGHTS elements */
     ODD_SINGLE_WEIGHTS = 1 << 16, /* elements of B of that limit */
-    STEP_BYTES = 128,             /* bytes along k of a k-step of the kernels of halves without groups */
-    RESIDENT_BLOCKS = 2 * 132,    /* of matmul_small on the reference device: two per SM */
-    SMALL_DOUBLE_FMAS = 1 << 16,  /* multiply-adds of float64 up to which t5 takes longer */
-    LIGHT_DOUBLE_FMAS = 1 << 26,  /* multiply-adds of float64 up to which copies for t5 take longer, with more
-                                     than FEW_DOUBLES rows and columns (H200: 501 x 501 x 501, which has more,
-                                     takes 27.2 us, and 20.3 with copies) */
-    FEW_DOUBLES = 128,            /* rows or columns of float64 up to which the limit above does not apply */
+    LONG_SPLIT_K = 2048,       /* k of halves from which on more than NARROW columns are split into parts that
+                                  have the order of t3 */
+    STEP_BYTES = 128,          /* bytes along k of a k-step of the kernels of halves without groups */
+    DEEP_STEPS = 5,            /* k-steps of a part of float64 from which on matmul_deep takes less time */
+    RESIDENT_BLOCKS = 2 * 132, /* of matmul_small on the reference device: two per SM */
+    SMALL_DOUBLE_FMAS = 1 << 16, /* multiply-adds of float64 up to which t5 takes longer */
+    LIGHT_DOUBLE_FMAS = 1 << 26, /* multiply-adds of float64 up to which copies for t5 take longer, with more
+                                    than FEW_DOUBLES rows and columns (H200: 501 x 501 x 501, which has more,
+                                    takes 27.2 us, and 20.3 with copies) */
+    FEW_DOUBLES = 128,           /* rows or columns of float64 up to which the limit above does not apply */
 };
 
 /* Returns whether rows of this many elements are no multiples of 16 bytes, so that TMA needs copies. */
@@ -83,8 +87,15 @@ static uint64_t count_waves(const gr_matmul *self, uint64_t columns, uint64_t pa
                        RESIDENT_BLOCKS);
 }
 
+/* Returns whether halves are split into parts that have the order of t3. */
+static bool has_ordered_parts(const gr_matmul *self) {
+    return is_split_half(self) && self->n > NARROW && self->k >= LONG_SPLIT_K;
+}
+
+/* Returns whether each sum of halves is computed in the order of k, and not by groups of warps. */
 static bool is_ordered_half(const gr_matmul *self) {
-    return (self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16) && !is_split_half(self);
+    return (self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16) &&
+           (!is_split_half(self) || has_ordered_parts(self));
 }
 
 /* Returns whether TF32 has few columns or a short k, or the rung would copy A. */
@@ -110,24 +121,31 @@ static bool is_small_double(const gr_matmul *self) {
 static uint64_t count_parts(const gr_matmul *self) {
     if (self->dtype == GR_DTYPE_f64)
         return gr_matmul_double_parts(self);
-    if (is_ordered_half(self))
-        return 1;
     const uint64_t bytes = self->k * gr_dtypes[self->dtype].item_bytes;
+    if (is_ordered_half(self))
+        return has_ordered_parts(self) ? gr_min(gr_ceil_div(bytes, LONG_PART_BYTES), MAX_PARTS) : 1;
     const uint64_t parts = gr_max(gr_min(bytes / PART_BYTES, MANY_PARTS), bytes / LONG_PART_BYTES);
     return bytes <= LONG_PART_BYTES ? 1 : gr_min(parts, MAX_PARTS);
 }
 
-/* The estimates below are of halves without split-K, in microseconds on an H200, fitted to 28 products of
-   3 x 1019 x 155 to 5292 x 1023 x 127. */
+/* Returns the number of k-steps of a part. */
+static uint64_t count_steps(const gr_matmul *self, uint64_t step_bytes) {
+    return gr_ceil_div(gr_ceil_div(self->k, count_parts(self)) * gr_dtypes[self->dtype].item_bytes,
+                       step_bytes);
+}
 
-/* Returns the time of matmul_small. */
+/* The estimates below are of halves in microseconds on an H200, fitted to 28 products of 3 x 1019 x 155 to
+   5292 x 1023 x 127. */
+
+/* Returns the time of matmul_small without groups. */
 static double estimate_small(const gr_matmul *self) {
-    const uint64_t waves = count_waves(self, WIDE, 1), item_bytes = gr_dtypes[self->dtype].item_bytes;
-    const double steps = (double)gr_ceil_div(self->k * item_bytes, STEP_BYTES);
-    const bool is_alone = count_waves(self, WIDE, 2) == 1; /* a block has an SM of its own */
-    return waves > 1  ? (double)waves * (3.2 + 1.05 * steps)
-           : is_alone ? 2.2 + 0.85 * steps
-                      : 2.4 + 1.08 * steps;
+    const uint64_t parts = count_parts(self), waves = count_waves(self, WIDE, parts);
+    const double steps = (double)count_steps(self, STEP_BYTES);
+    const bool is_alone = count_waves(self, WIDE, 2 * parts) == 1; /* a block has an SM of its own */
+    return (waves > 1  ? (double)waves * (3.2 + 1.05 * steps)
+            : is_alone ? 2.2 + 0.85 * steps
+                       : 2.4 + 1.08 * steps) +
+           (parts > 1 ? 2 : 0);
 }
 
 /* Returns the time of t3 and of the copies that it needs. */
@@ -136,6 +154,28 @@ static double estimate_rung(const gr_matmul *self, copies of) {
     const uint64_t copied = (of.a ? self->m * self->k : 0) + (of.b ? self->k * self->n : 0);
     return 2 + 0.2 * (double)gr_ceil_div(self->k * item_bytes, STEP_BYTES) + (of.a && of.b ? 8.5 : 5) +
            (double)(copied * item_bytes * gr_matmul_stack_count(self->stack)) / 0.54e6;
+}
+
+/* Returns the time of matmul_deep, whose blocks all have an SM of their own. */
+static double estimate_deep(const gr_matmul *self) {
+    return 4.6 + 1.7 * (double)count_steps(self, GR_MATMUL_DEEP_BYTES) + (count_parts(self) > 1 ? 1.5 : 0);
+}
+
+/* Returns whether matmul_deep has a block per SM at most, and takes less time than matmul_small and, for
+   halves of one part that need copies, t3. */
+static bool prefers_deep(const gr_matmul *self, const gr_device_info *info) {
+    const uint64_t parts = count_parts(self);
+    const uint64_t blocks = gr_ceil_div(self->m, GR_MATMUL_SMALL_ROWS) *
+                            gr_ceil_div(self->n, GR_MATMUL_DEEP_COLUMNS) * parts *
+                            gr_matmul_stack_count(self->stack);
+    if (info->caps.shared_per_block < GR_MATMUL_DEEP_SHARED || blocks > RESIDENT_BLOCKS / 2)
+        return false;
+    if (self->dtype == GR_DTYPE_f64)
+        return count_steps(self, GR_MATMUL_DEEP_BYTES) >= DEEP_STEPS;
+    if (!is_ordered_half(self) || estimate_deep(self) >= estimate_small(self))
+        return false;
+    const copies of = find_copies(self);
+    return parts > 1 || ((of.a || of.b) && estimate_deep(self) < estimate_rung(self, of));
 }
 
 /* Returns whether matmul_small takes less time than t3, of halves that are not split. */
@@ -150,11 +190,12 @@ bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info) 
     switch (self->dtype) {
     case GR_DTYPE_f16:
     case GR_DTYPE_bf16:
-        return self->k > SHORTEST_K && (is_split_half(self) || is_small_half(self));
+        return self->k > SHORTEST_K &&
+               (is_split_half(self) || prefers_deep(self, info) || is_small_half(self));
     case GR_DTYPE_f32:
         return self->precision == GR_PRECISION_TF32 && is_small_tf32(self);
     case GR_DTYPE_f64:
-        return is_small_double(self);
+        return prefers_deep(self, info) || is_small_double(self);
     default:
         return false;
     }
@@ -195,8 +236,10 @@ gr_matmul_order gr_matmul_order_of(const gr_matmul *self, const gr_device_info *
 
 void gr_matmul_small(const gr_matmul *self, gr_matmul_job job) {
     const bool doubles = self->dtype == GR_DTYPE_f64;
-    const bool ordered = is_ordered_half(self);
-    const uint32_t columns = !ordered && (self->n <= NARROW || doubles) ? NARROW : WIDE;
+    const bool ordered = is_ordered_half(self), deep = prefers_deep(self, job.info);
+    const uint32_t columns = deep                                         ? GR_MATMUL_DEEP_COLUMNS
+                             : !ordered && (self->n <= NARROW || doubles) ? NARROW
+                                                                          : WIDE;
     gr_matmul_small_params params = {
         .product = gr_matmul_make_params(self, columns, 1),
     };
@@ -223,10 +266,15 @@ void gr_matmul_small(const gr_matmul *self, gr_matmul_job job) {
                                               (size_t)(product->pairs * tiles) * sizeof(uint32_t)));
     }
     step->kernel.owner = "matmul";
-    GR_KERNEL_NAME(step->kernel.file, "matmul_small");
-    GR_KERNEL_NAME(step->kernel.entry, "matmul_small_", columns == NARROW ? "32_" : "64_",
-                   ordered ? "ordered_" : "",
-                   self->precision == GR_PRECISION_TF32 ? "tf32" : gr_dtypes[self->dtype].name);
+    const char *const suffix = self->precision == GR_PRECISION_TF32 ? "tf32" : gr_dtypes[self->dtype].name;
+    GR_KERNEL_NAME(step->kernel.file, deep ? "matmul_deep" : "matmul_small");
+    if (deep)
+        GR_KERNEL_NAME(step->kernel.entry, "matmul_deep_", suffix);
+    else
+        GR_KERNEL_NAME(step->kernel.entry, "matmul_small_", columns == NARROW ? "32_" : "64_",
+                       ordered ? "ordered_" : "", suffix);
+    step->shared_bytes = deep ? GR_MATMUL_DEEP_SHARED : 0;
     step->pdl = true;
-    gr_matmul_set_grid(program, step, tiles * product->slices, product->pairs, GR_MATMUL_THREADS);
+    gr_matmul_set_grid(program, step, tiles * product->slices, product->pairs,
+                       deep ? GR_MATMUL_DEEP_THREADS : GR_MATMUL_THREADS);
 }

@@ -85,15 +85,23 @@ def launched(shape, dtype, b_by_columns=False, precision=None):
 @pytest.mark.parametrize(("dtype", "precision"), [(np.float16, None), (np.float32, "tf32")])
 def test_one_launch_without_races(shape, b_by_columns, dtype, precision):
     (kernel,) = launched(shape, dtype, b_by_columns, precision)
-    assert kernel.name.startswith(f"matmul_small_{32 if shape[1] <= 32 else 64}_")
-    assert kernel.name.endswith(precision or "f16")
+    _, n, k = shape
+    form = "deep" if precision is None and k > 2000 else "small_32" if n <= 32 else "small_64"
+    assert kernel.name == f"matmul_{form}_{precision or 'f16'}"
     assert kernel.races == ()
 
 
-@pytest.mark.parametrize("shape", [(20, 17, 300), (3, 70, 61)])
-def test_doubles_have_one_launch_without_races(shape):
+@pytest.mark.parametrize(
+    ("shape", "name"),
+    [
+        ((20, 17, 300), "matmul_small_32_f64"),
+        ((3, 70, 61), "matmul_small_32_f64"),
+        ((9, 20, 5001), "matmul_deep_f64"),
+    ],
+)
+def test_doubles_have_one_launch_without_races(shape, name):
     (kernel,) = launched(shape, np.float64, True)
-    assert kernel.name == "matmul_small_32_f64"
+    assert kernel.name == name
     assert kernel.races == ()
 
 
@@ -198,7 +206,7 @@ def test_the_bits_of_doubles_are_those_of_the_ladder(device):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("shape", [(20, 100, 331), (40, 1000, 35), (3, 1000, 35)])
+@pytest.mark.parametrize("shape", [(20, 100, 331), (40, 1000, 35), (3, 1000, 35), (27, 67, 1023)])
 def test_halves_have_the_bits_of_t3(dtype, shape, device):
     """Products of many columns: with many rows they are copied for the rung, with few rows they are not."""
     rng = np.random.default_rng(4)
@@ -207,8 +215,8 @@ def test_halves_have_the_bits_of_t3(dtype, shape, device):
     a = rng.standard_normal((m, k)).astype(dtype_from_name(dtype))
     b = (rng.standard_normal((k, n)) * exponents).astype(a.dtype)
     if device == "sim" and dtype == "float16":
-        name = "matmul_short_fragments_f16" if m == 3 else "matmul_small_64_ordered_f16"
-        assert launched(shape, np.float16)[0].name == name
+        names = {3: "short_fragments", 27: "deep"}
+        assert launched(shape, np.float16)[0].name == f"matmul_{names.get(m, 'small_64_ordered')}_f16"
     got = gpureduce.matmul(a, b, device=device)
     assert np.array_equal(
         got.view(np.uint16), gpureduce.matmul(a, b, variant="t3", device=device).view(np.uint16)

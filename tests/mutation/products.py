@@ -100,6 +100,22 @@ MUTANTS = (
         SMALL_PRODUCTS,
     ),
     Mutant(
+        "elements beyond the end of k of a product with a long k are not zeros",
+        INCLUDE + "matmul/ring_panel.cuh",
+        "RingPanel",
+        "line < deep ? window.size",
+        "true ? window.size",
+        SMALL_PRODUCTS,
+    ),
+    Mutant(
+        "the longer parts of a product with a long k end where the shorter ones do",
+        KERNELS + "small/matmul_deep.cu",
+        "Parts",
+        "min(part, more)",
+        "0u",
+        SMALL_PRODUCTS,
+    ),
+    Mutant(
         "lines off a boundary of four bytes are not shifted",
         PANEL,
         "shifted",
