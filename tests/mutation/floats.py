@@ -149,8 +149,8 @@ MUTANTS = (
         "the smaller of two powers counts as it is",
         NORMS,
         "AnyNorm",
-        "b.value * scale_of(-apart)",
-        "b.value",
+        "a.value + b.value * scale,",
+        "a.value + b.value,",
         norms("layout"),
     ),
     Mutant(
