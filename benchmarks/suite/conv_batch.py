@@ -66,9 +66,9 @@ class ConvBatch(Benchmark):
     summary = "conv2d with and without batch_invariant, for 1 to 32 images"
     method = (
         "layers of benchmarks/conv_layers.py with 1, 2, 8 and 32 images; us per call, medians of graphs of up"
-        " to 16 calls with the same filters and, as far as they fit in 128 MB, other images, contenders in turn;"
-        " other_bits: the numbers of images among which the first or the last images have other bits than"
-        " among 32, of numbers over many exponents"
+        " to 16 calls with the same filters and, as far as they fit in 128 MB, other images, contenders in"
+        " turn; other_bits: the numbers of images among which the first or the last images have other bits"
+        " than among 32, of numbers over many exponents"
     )
     required = ("torch",)
     repeats = 5
