@@ -114,7 +114,7 @@ MUTANTS = (
         "Scan",
         "                        sum.append(exclusive[column]);\n",
         "                        sum.append(F::identity());\n",
-        scans("lengths"),
+        scans("axes_and_strides"),
     ),
     Mutant(
         "a band forgets the bands before it",
@@ -125,12 +125,12 @@ MUTANTS = (
         scans("axes_and_strides"),
     ),
     Mutant(
-        "bands of a tile are added up in another order",
+        "the sum of a group of bands lacks some of them",
         PREFIX,
         "",
         "const unsigned before = (i & ~(2 * step - 1)) + step - 1;",
         "const unsigned before = i - min(i, step);",
-        batches("columns"),
+        scans("axes_and_strides"),
     ),
     Mutant(
         "a plan deals rows to runs by the number of columns",
