@@ -1,6 +1,7 @@
 /* Depthwise convolutions: groups of one channel. No data is shared between filters, so that memory limits
    them: a thread computes a few neighbouring results of what it loads. Their kernels are no rungs: only
    `auto` selects them. */
+#include <math.h>
 #include <stdio.h>
 
 #include "base/limits.h"
@@ -15,11 +16,12 @@ static bool fits_32_bits(const gr_conv_axis *axis) {
                INT32_MAX;
 }
 
-/* The precision does not matter: no other one is faster. With many filters per channel a thread would compute
-   too few results of what it loads. */
+/* The precision does not matter: no other one is faster. With many filters per channel the threads load each
+   element of x many times. */
 bool gr_conv_prefers_depthwise(const gr_conv *self) {
-    enum { FILTERS = 4 };
-    return self->variant == NULL && self->channels == 1 && self->filters <= FILTERS &&
+    enum { FILTERS_NHWC = 4, FILTERS_NCHW = 16 };
+    return self->variant == NULL && self->channels == 1 &&
+           self->filters <= (self->layout == GR_CONV_NHWC ? FILTERS_NHWC : FILTERS_NCHW) &&
            gr_conv_output_count(self) < INT32_MAX && fits_32_bits(&self->height) &&
            fits_32_bits(&self->width);
 }
@@ -41,6 +43,16 @@ static bool has_dense_filters(const gr_conv *self) {
 
 /* ---- NHWC with 3, 5 or 7 columns of taps: a thread computes a tile of pixels ---- */
 
+/* Returns whether distances of elements in x fit in 32 bits. */
+static bool has_short_distances(const gr_conv *self) {
+    const gr_conv_strides *x = &self->x.strides;
+    const double rows = (double)self->height.size + (double)self->height.kernel,
+                 columns = (double)self->width.size + (double)self->width.kernel;
+    return fabs((double)x->outer) * (double)self->batch + fabs((double)x->row) * rows +
+               fabs((double)x->column) * columns + fabs((double)x->channel) * (double)self->groups <
+           INT32_MAX;
+}
+
 /* Returns whether there is a kernel for these taps. */
 static bool has_tile(const gr_conv *self) {
     enum { MIN_COLUMNS = 3, MAX_COLUMNS = 7, MAX_STRIDE = 2 };
@@ -48,7 +60,7 @@ static bool has_tile(const gr_conv *self) {
     return self->layout == GR_CONV_NHWC && self->dtype != GR_DTYPE_f64 && width->kernel >= MIN_COLUMNS &&
            width->kernel <= MAX_COLUMNS && width->kernel % 2 == 1 && height->kernel <= MAX_COLUMNS &&
            width->stride == height->stride && width->stride <= MAX_STRIDE && width->dilation == 1 &&
-           height->dilation == 1;
+           height->dilation == 1 && has_short_distances(self);
 }
 
 static uint64_t columns_of_tile(const gr_conv *self) {
@@ -65,33 +77,44 @@ static uint64_t filters_of_tile(const gr_conv *self) {
         return 1;
     if (self->width.kernel == THREE)
         return 0;
-    const uint64_t results = VEC * GR_CONV_DEPTHWISE_TILE_ROWS * columns_of_tile(self);
+    const uint64_t results = VEC * (uint64_t)GR_CONV_DEPTHWISE_TILE_ROWS * columns_of_tile(self);
     const uint64_t enough = (uint64_t)gr_reference_device.multiprocessors * THREADS_PER_SM;
     return gr_conv_output_count(self) / results >= enough ? VEC : 1;
 }
 
-/* Divides the threads of a block between filters and pixels. */
+/* Returns the elements of x that all tiles of an image read, and the results that their threads compute,
+   those outside of the image included. */
+static uint64_t work_of_tiles(const gr_conv *self, uint64_t across, uint64_t down, uint64_t columns,
+                              uint64_t rows) {
+    const uint64_t tiles = gr_ceil_div(across, columns) * gr_ceil_div(down, rows);
+    const uint64_t width = columns * columns_of_tile(self),
+                   height = rows * (uint64_t)GR_CONV_DEPTHWISE_TILE_ROWS;
+    return tiles * (width * height +
+                    gr_conv_extent_read(&self->width, width) * gr_conv_extent_read(&self->height, height));
+}
+
+/* Divides the threads of a block between filters and pixels: into tiles with the least work. */
 static void divide_threads(const gr_conv *self, uint64_t filters, gr_conv_depthwise_params *params) {
-    enum {
-        THREADS = GR_CONV_DEPTHWISE_THREADS,
-        ROWS = GR_CONV_DEPTHWISE_TILE_ROWS,
-        LANES = 32,
-        LANES_4 = 16
-    };
+    enum { THREADS = GR_CONV_DEPTHWISE_THREADS, LANES = 32, LANES_4 = 16 };
     const uint64_t all = self->groups * self->filters, vecs = all / filters;
     const uint64_t across = gr_ceil_div(self->width.out, columns_of_tile(self)),
-                   down = gr_ceil_div(self->height.out, ROWS);
+                   down = gr_ceil_div(self->height.out, (uint64_t)GR_CONV_DEPTHWISE_TILE_ROWS);
     uint64_t lanes = filters == 1 ? LANES : LANES_4;
     if (across * down < THREADS / lanes) /* small images */
         lanes = gr_min(THREADS / (across * down), LANES);
     lanes = gr_ceil_div(vecs, gr_ceil_div(vecs, lanes));
     const uint64_t pixels = THREADS / lanes;
-    uint64_t columns = 1;
-    while (4 * columns * columns * columns_of_tile(self) <= pixels * ROWS)
-        columns *= 2; /* so that tiles are about square */
-    columns = gr_min(columns, across);
-    const uint64_t rows = gr_min(pixels / columns, down);
-    columns = gr_min(pixels / rows, across);
+    uint64_t rows = 1, columns = 1, least = UINT64_MAX;
+    for (uint64_t power = 1, some = 0; some < gr_min(pixels, across); power *= 2) {
+        some = gr_min(power, gr_min(pixels, across));
+        const uint64_t more = gr_min(pixels / some, down),
+                       work = work_of_tiles(self, across, down, some, more);
+        if (work >= least)
+            continue;
+        columns = some;
+        rows = more;
+        least = work;
+    }
     params->lanes = (uint32_t)lanes;
     params->chunks = (uint32_t)gr_ceil_div(vecs, lanes);
     params->rows = (uint32_t)rows;
@@ -102,15 +125,25 @@ static void divide_threads(const gr_conv *self, uint64_t filters, gr_conv_depthw
     params->pitch = (uint32_t)(filters * (lanes | 1)); /* odd, so that fewer banks conflict */
 }
 
+/* Returns blocks per SM: the resident ones of kernels with one filter per thread, by their registers. */
+static uint64_t blocks_per_sm(const gr_conv *self, uint64_t filters) {
+    enum { ALL = 8, OF_3 = 7, OF_7 = 7, OF_7_STRIDE_2 = 5, THREE = 3, SEVEN = 7 };
+    if (filters > 1)
+        return ALL;
+    return self->width.kernel == THREE   ? OF_3
+           : self->width.kernel != SEVEN ? ALL
+           : self->width.stride == 1     ? OF_7
+                                         : OF_7_STRIDE_2;
+}
+
 static void append_tiles(const gr_conv *self, uint64_t filters, gr_conv_job job) {
-    enum { BLOCKS_PER_SM = 8 };
     static const gr_conv_variant variant = {
         .rung = {.name = "conv_depthwise_nhwc", .file = "conv_depthwise_nhwc"},
         .threads = GR_CONV_DEPTHWISE_THREADS};
     gr_conv_depthwise_params params = {.conv = gr_conv_make_params(self)};
     divide_threads(self, filters, &params);
-    const uint64_t max_blocks =
-        gr_ceil_div((uint64_t)gr_reference_device.multiprocessors * BLOCKS_PER_SM, params.chunks);
+    const uint64_t max_blocks = gr_ceil_div(
+        (uint64_t)gr_reference_device.multiprocessors * blocks_per_sm(self, filters), params.chunks);
     const uint64_t blocks = gr_ceil_div(params.tiles, gr_ceil_div(params.tiles, max_blocks));
     char form[24];
     snprintf(form, sizeof form, "_%u_%u_%u", (unsigned)filters, (unsigned)self->width.kernel,
@@ -131,12 +164,16 @@ typedef struct thread_tile {
     const char *form;
 } thread_tile;
 
-/* Returns the tile of a thread for five or seven rows of taps in NCHW; form NULL: there is none. */
+/* Returns the tile of a thread for three, five or seven rows of taps in NCHW; form NULL: there is none. For
+   three rows it is for few rows of results, most of which a thread of the special kernels would leave out. */
 static thread_tile tall_tile_of(const gr_conv *self) {
-    enum { FIVE = 5, SEVEN = 7, STRIDES = 2 };
+    enum { THREE = 3, FIVE = 5, SEVEN = 7, STRIDES = 2, FEW_ROWS = 7, HALF_BYTES = 2 };
     static const char *const forms[][STRIDES] = {{"_nchw_five_1", "_nchw_five_2"},
                                                  {"_nchw_seven_1", "_nchw_seven_2"}};
     const gr_conv_axis *height = &self->height;
+    if (gr_dtypes[self->dtype].item_bytes == HALF_BYTES && height->kernel == THREE && height->dilation == 1 &&
+        height->stride == 1 && height->out <= FEW_ROWS && self->layout == GR_CONV_NCHW)
+        return (thread_tile){GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2, 1, 1, "_nchw_low"};
     const bool tall = (height->kernel == FIVE || height->kernel == SEVEN) && height->dilation == 1 &&
                       height->stride <= STRIDES && self->layout == GR_CONV_NCHW;
     return (thread_tile){

@@ -130,15 +130,37 @@ template <class T> __device__ void down_a_column(const gr_conv_params &p) {
                 Accumulator<T>::back(sums[r]);
 }
 
-// ---- NCHW, five or seven rows of taps
+// ---- NCHW, five or seven rows of taps, or three of images of few rows
 
-// The results of ROWS rows of a column: of each column of taps a thread loads all that its results see before
-// it multiplies.
+// A column of TAPS taps, and the elements of x under it for several rows of results.
+template <class T, int TAPS, int SEEN_ROWS> struct TallColumn {
+    Element<T> seen[SEEN_ROWS];
+    T weights[TAPS];
+    bool there; // in the image
+
+    __device__ void load(const gr_conv_params &p, const T *image, const T *taps, int top, unsigned column,
+                         bool is_tap) {
+        there = is_tap & (column < unsigned(p.width.size));
+        const T *line = image + column * p.of_x.column;
+#pragma unroll
+        for (int i = 0; i < SEEN_ROWS; ++i)
+            seen[i] = load_if(there & (unsigned(top + i) < unsigned(p.height.size)),
+                              element(line + i * p.of_x.row));
+        if (is_tap)
+#pragma unroll
+            for (int i = 0; i < TAPS; ++i)
+                weights[i] = taps[i * p.of_w.row];
+    }
+};
+
+// The results of ROWS rows of a column. A thread loads all that its results see under a column of taps before
+// it multiplies those under the column before.
 template <class T, int TAPS, int STRIDE> __device__ void tall_down_a_column(const gr_conv_params &p) {
-    enum { ROWS = STRIDE == 1 ? GR_CONV_DEPTHWISE_TALL_ROWS : GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2 };
+    enum {
+        ROWS = STRIDE == 1 && TAPS > 3 ? GR_CONV_DEPTHWISE_TALL_ROWS : GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2
+    };
     enum { SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS };
     typedef typename Accumulator<T>::type W;
-    pdl_as_comments::pdl_launch_dependents();
     pdl_as_comments::pdl_wait();
     const auto [image, down, along, filter, there] = place_in_nchw(p, ROWS);
     if (!there)
@@ -148,26 +170,22 @@ template <class T, int TAPS, int STRIDE> __device__ void tall_down_a_column(cons
                     conv_offset(p.of_x, image, 0, 0, filter / unsigned(p.filters)) + top * p.of_x.row;
     const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
     W sums[ROWS] = {};
+    const unsigned columns = unsigned(p.width.kernel);
+    TallColumn<T, TAPS, SEEN_ROWS> now, next;
+    now.there = false;
 #pragma unroll 1
-    for (unsigned j = 0; j < unsigned(p.width.kernel); ++j, taps += p.of_w.column) {
-        const unsigned column = tap_of(p.width, along, j);
-        if (column >= unsigned(p.width.size))
-            continue;
-        const T *line = from + column * p.of_x.column;
-        T seen[SEEN_ROWS], weights[TAPS];
+    for (unsigned j = 0; j <= columns; ++j, taps += p.of_w.column) {
+        next.load(p, from, taps, top, tap_of(p.width, along, j), j < columns);
+        if (now.there)
 #pragma unroll
-        for (int i = 0; i < SEEN_ROWS; ++i)
-            seen[i] = unsigned(top + i) < unsigned(p.height.size) ? line[i * p.of_x.row] : T(0.f);
+            for (int i = 0; i < TAPS; ++i)
 #pragma unroll
-        for (int i = 0; i < TAPS; ++i)
-            weights[i] = taps[i * p.of_w.row];
-#pragma unroll
-        for (int i = 0; i < TAPS; ++i)
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r)
-                sums[r] = multiply_add(Accumulator<T>::of(seen[r * STRIDE + i]),
-                                       Accumulator<T>::of(weights[i]), sums[r]);
+                for (int r = 0; r < ROWS; ++r)
+                    sums[r] = multiply_add(Accumulator<T>::of(now.seen[r * STRIDE + i].at),
+                                           Accumulator<T>::of(now.weights[i]), sums[r]);
+        now = next;
     }
+    pdl_as_comments::pdl_launch_dependents(); // earlier, blocks of the next kernel would unbalance the SMs
     T *to = reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, image, down, along, filter);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r, to += p.of_out.row)
@@ -294,6 +312,7 @@ template <class T, int STRIDE> __device__ void three_down_a_column(const gr_conv
     GR_KERNEL(suffix##_nhwc, along_a_row<T, 1>)                                                              \
     GR_KERNEL(suffix##_nhwc4, along_a_row<T, 4>)                                                             \
     GR_KERNEL(suffix##_nchw, down_a_column<T>)                                                               \
+    GR_KERNEL(suffix##_nchw_low, tall_down_a_column<T, 3, 1>)                                                \
     GR_KERNEL(suffix##_nchw_five_1, tall_down_a_column<T, 5, 1>)                                             \
     GR_KERNEL(suffix##_nchw_five_2, tall_down_a_column<T, 5, 2>)                                             \
     GR_KERNEL(suffix##_nchw_seven_1, tall_down_a_column<T, 7, 1>)                                            \

@@ -38,6 +38,13 @@ template <class Pack> __device__ Pack load_if(bool there, const Pack *from) {
     return it;
 }
 
+// One element, as load_if loads it.
+template <class T> struct alignas(sizeof(T)) Element { T at; };
+
+template <class T> __device__ const Element<T> *element(const T *at) {
+    return reinterpret_cast<const Element<T> *>(at);
+}
+
 template <class Pack> __device__ void store(Pack *to, const Pack &it) {
     enum { PIECE = sizeof(Pack) < 16 ? sizeof(Pack) : 16 };
     struct alignas(PIECE) Piece {
