@@ -63,13 +63,16 @@ static bool has_short_strides(const gr_conv_strides *strides, uint64_t height, u
            INT32_MAX;
 }
 
-bool gr_conv_small_supports(const gr_conv *self) {
+bool gr_conv_has_short_offsets(const gr_conv *self) {
     return has_short_strides(&self->x.strides,
                              self->height.size + self->height.kernel * self->height.dilation,
                              self->width.size + self->width.kernel * self->width.dilation, self->channels) &&
-           has_short_strides(&self->w.strides, self->height.kernel, self->width.kernel, self->channels) &&
-           self->dtype != GR_DTYPE_f64 && self->channels > 0 && gr_conv_fits_32_bits(self) &&
-           gr_conv_pixels(self) < INT32_MAX;
+           has_short_strides(&self->w.strides, self->height.kernel, self->width.kernel, self->channels);
+}
+
+bool gr_conv_small_supports(const gr_conv *self) {
+    return gr_conv_has_short_offsets(self) && self->dtype != GR_DTYPE_f64 && self->channels > 0 &&
+           gr_conv_fits_32_bits(self) && gr_conv_pixels(self) < INT32_MAX;
 }
 
 bool gr_conv_small_is_measured(const gr_conv *self) {
@@ -77,12 +80,11 @@ bool gr_conv_small_is_measured(const gr_conv *self) {
     return gr_conv_output_count(self) <= MAX_RESULTS;
 }
 
-/* The tile of a block: pixels, filters, and indices of k at once; multiply-adds per microsecond and SM
- * (H200); the order of the sums.
- */
+/* The tile of a block: pixels, filters, and indices of k at once; multiply-adds per microsecond and SM, and
+   microseconds of a block and SM besides (H200); the order of the sums. */
 typedef struct small_tile {
     uint64_t pixels, filters, k;
-    double rate;
+    double rate, block_us;
     gr_conv_order_kind order;
     const char *forms[GR_CONV_LAYOUTS];
 } small_tile;
@@ -96,18 +98,19 @@ static uint64_t blocks_of_small(const gr_conv *self, const small_tile *tile) {
    Measured on an H200: 4 x 10 x 21 pixels, 1 filter of 7 x 7 x 19, 8 steps, 12.9 us. */
 static double time_of_small(const gr_conv *self, const small_tile *tile) {
     static const double START_US = 2.4, STEP_US = 1.7;
-    const double length = (double)gr_conv_filter_length(self);
+    const double length = (double)gr_conv_filter_length(self), part = length / (double)tile->k;
     const double per_sm = ceil((double)blocks_of_small(self, tile) / gr_reference_device.multiprocessors);
-    return START_US + fmax(length / (double)tile->k * STEP_US,
-                           per_sm * length * (double)(tile->pixels * tile->filters) / tile->rate);
+    return START_US +
+           fmax((part < 1 ? part : ceil(part)) * STEP_US,
+                per_sm * (length * (double)(tile->pixels * tile->filters) / tile->rate + tile->block_us));
 }
 
 /* Returns the tile of an order with the smallest estimated time. */
 static const small_tile *tile_of_small(const gr_conv *self, gr_conv_order order) {
     static const small_tile tiles[] = {
-        {128, 8, 32, 0.034e6, GR_CONV_ORDER_FMA, {"_nhwc_128x8", "_nchw_128x8"}},
-        {32, 32, 64, 0.045e6, GR_CONV_ORDER_FMA, {"_nhwc_32x32", "_nchw_32x32"}},
-        {16, 16, 128, 0.030e6, GR_CONV_ORDER_SHARED, {"_nhwc_16x16", "_nchw_16x16"}}};
+        {128, 8, 32, 0.034e6, 0.04, GR_CONV_ORDER_FMA, {"_nhwc_128x8", "_nchw_128x8"}},
+        {32, 32, 64, 0.045e6, 0.03, GR_CONV_ORDER_FMA, {"_nhwc_32x32", "_nchw_32x32"}},
+        {16, 16, 128, 0.030e6, 0.005, GR_CONV_ORDER_SHARED, {"_nhwc_16x16", "_nchw_16x16"}}};
     const small_tile *best = NULL;
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; ++i)
         if ((order.kind == GR_CONV_ORDER_ANY || order.kind == tiles[i].order) &&

@@ -139,8 +139,17 @@ static void add_small(candidates *to, const listing *by, double factor) {
         add(to, (candidate){NULL, gr_conv_small, any, 0, time});
 }
 
+/* Adds the kernel of few filters. */
+static void add_few(candidates *to, const listing *by) {
+    const bool invariant = by->self->batch_invariant;
+    const gr_conv_order order = {invariant ? GR_CONV_ORDER_FEW : GR_CONV_ORDER_ANY, 0};
+    const double time = gr_conv_estimate_few_time(by->self);
+    if (time < HUGE_VAL && is_listed(by, order) && (invariant || time < to->all[to->best].time))
+        add(to, (candidate){NULL, gr_conv_few, order, 0, time});
+}
+
 /* Lists the kernels: of the precision; for TF32 also those of IEEE float32, which it takes if they are
-   clearly faster; and those of few results. */
+   clearly faster; and those of few results and of few filters. */
 static candidates list(const listing *by) {
     /* microseconds, between which estimates are too coarse; ratios of times */
     static const double SHORT_US = 10, LONG_US = 20, FASTER_BY = 0.85, TENSOR_CORES_FASTER_BY = 0.7;
@@ -159,6 +168,8 @@ static candidates list(const listing *by) {
     }
     if (found.count > 0 || by->of != NULL)
         add_small(&found, by, factor);
+    if (found.count > 0 || by->of != NULL)
+        add_few(&found, by);
     return found;
 }
 

@@ -22,6 +22,8 @@ static const double NAIVE_ELEMENT_US = 0.039, IMPLICIT_GEMM_ELEMENT_US = 0.2;
 static const double TENSOR_CORES_START_US = 4;
 /* How many times as long the product takes on tensor cores if rows are no multiples of 16 bytes. */
 static const double UNALIGNED = 10;
+/* Bytes per microsecond that copies to aligned rows read and write. */
+static const double COPIED_BYTES = 3e6;
 /* Bytes per microsecond of the transpose; results per microsecond of scattered stores in NCHW. */
 static const double TRANSPOSED_BYTES = 2.6e6, SCATTERED = 0.25e6, SCATTERED_HALVES = 0.33e6;
 
@@ -92,6 +94,28 @@ static double time_of_product(const gr_conv *self, double arithmetic, double byt
            bytes_time;
 }
 
+/* Returns microseconds of the launches of im2col and of the product. In float32 the product waits for im2col;
+   in NHWC, without TF32, another launch copies the filters. */
+static double time_of_launches(const gr_conv *self) {
+    enum { FEW = 8 /* filters up to which the product reads them in any order */ };
+    static const double WAIT_US = 2, COPY_US = 3.5;
+    if (self->dtype != GR_DTYPE_f32)
+        return 2 * LAUNCH_US;
+    const bool copies =
+        self->precision == GR_PRECISION_IEEE && self->layout == GR_CONV_NHWC && self->filters > FEW;
+    return 2 * LAUNCH_US + WAIT_US + (copies ? COPY_US : 0);
+}
+
+/* Returns whether the operand that x itself is is copied to aligned rows for TF32, as there is no kernel for
+   its rows (H200: 4 images of 129 x 75 x 75, 65 filters, 29 us, by c8 46 us). */
+static bool copies_x(const gr_conv *self) {
+    enum { FEW = 64, SMALL = 1 << 15 };
+    const uint64_t columns =
+        self->layout == GR_CONV_NHWC ? self->filters : self->height.out * self->width.out;
+    return is_unaligned_gemm(self) && self->dtype == GR_DTYPE_f32 && columns > FEW &&
+           columns * self->channels > SMALL;
+}
+
 /* The matrix is written (by 16 bytes or by elements) and read, unless x itself is the matrix. */
 static double time_of_im2col(const gr_conv *self) {
     const size_t bytes = gr_dtypes[self->dtype].item_bytes;
@@ -103,12 +127,15 @@ static double time_of_im2col(const gr_conv *self) {
         product_rate(self) > TENSOR_CORES && self->filters < 64; /* tiles have 128 columns */
     const double filters = half_empty ? 128 : round_up(self->filters, 64);
     const double arithmetic = matrix * filters / product_rate(self), bytes_time = all_bytes / BYTES;
+    if (copies_x(self))
+        return 3 * LAUNCH_US + fmax(arithmetic, time_of_k(self)) + bytes_time +
+               2 * matrix * (double)bytes / COPIED_BYTES;
     if (is_unaligned_gemm(self))
         return 2 * LAUNCH_US + fmax(arithmetic * UNALIGNED, time_of_k(self)) + bytes_time;
     if (gr_conv_is_gemm(self))
         return LAUNCH_US +
                fmax((arithmetic + bytes_time) * (favours_tma(self) ? 2 : 1), time_of_k(self) + bytes_time);
-    return 2 * LAUNCH_US + time_of_product(self, arithmetic, bytes_time) +
+    return time_of_launches(self) + time_of_product(self, arithmetic, bytes_time) +
            (wide ? matrix * (double)bytes / IM2COL_BYTES : matrix / IM2COL_ELEMENTS);
 }
 
@@ -161,6 +188,14 @@ static double time_of_direct(const gr_conv *self) {
     return fmax(blocks, gr_reference_device.multiprocessors) * ROWS * COLUMNS * FILTERS * length / DIRECT;
 }
 
+/* Returns the elements of a filter that c2 multiplies, in steps of 16. Where TF32 is allowed, the estimates
+   of its rungs are as coarse as those without these steps. */
+static double elements_of_c2(const gr_conv *self) {
+    enum { STEP = 16 };
+    const uint64_t length = gr_conv_filter_length(self);
+    return self->precision == GR_PRECISION_IEEE ? round_up(length, STEP) : (double)length;
+}
+
 double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant, uint32_t parts) {
     const double all = (double)self->groups * (double)gr_conv_filter_length(self),
                  moved = LAUNCH_US + time_of_bytes(self);
@@ -170,7 +205,8 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
     case GR_CONV_IMPLICIT_GEMM_ASYNC: /* of a GEMM c1 is faster */
         return gr_conv_is_gemm(self) ? HUGE_VAL : moved + gr_conv_implicit_gemm_async_time(self);
     case GR_CONV_IMPLICIT_GEMM:
-        return moved + fmax((double)gr_conv_pixels(self) * round_up(self->filters, 16) * all / IMPLICIT_GEMM,
+        return moved + fmax((double)gr_conv_pixels(self) * round_up(self->filters, 16) *
+                                (double)self->groups * elements_of_c2(self) / IMPLICIT_GEMM,
                             (double)gr_conv_filter_length(self) * IMPLICIT_GEMM_ELEMENT_US);
     case GR_CONV_DIRECT:
         return moved + time_of_direct(self);
@@ -195,4 +231,8 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
 
 double gr_conv_estimate_small_time(const gr_conv *self, gr_conv_order order) {
     return time_of_bytes(self) + gr_conv_small_time(self, order);
+}
+
+double gr_conv_estimate_few_time(const gr_conv *self) {
+    return time_of_bytes(self) + gr_conv_few_time(self);
 }

@@ -9,8 +9,10 @@
 #include "conv/internal.h"
 
 enum {
-    ALIGNMENT = 16,        /* bytes, of lines of the matrix, as TMA requires */
-    BLOCK_ELEMENTS = 8192, /* per thread block */
+    ALIGNMENT = 16,            /* bytes, of lines of the matrix, as TMA requires */
+    BLOCK_ELEMENTS = 8192,     /* per thread block, at most */
+    MIN_BLOCK_ELEMENTS = 1024, /* per thread block of small matrices: those of one batch of loads */
+    BLOCKS = 4 * 132, /* four per SM of the reference device, below which blocks get fewer elements */
 };
 
 /* Merges axes, the slowest first, into one and sets its stride (elements); false if it has none. */
@@ -54,6 +56,17 @@ static uint64_t taps_of(const gr_conv_params *conv) {
     return conv->height.kernel * conv->width.kernel * conv->channels;
 }
 
+/* Returns the lines per block. A thread waits for one batch of loads after the other, so that blocks of small
+   matrices have few elements (H200: 63 lines of 1,122 elements took 16 blocks). */
+static uint64_t lines_per_block(uint64_t lines, uint64_t length) {
+    const uint64_t part = gr_min(length, GR_CONV_IM2COL_MAX_LENGTH);
+    const double all = (double)lines * (double)length / BLOCKS; /* elements of each of BLOCKS blocks */
+    const uint64_t elements = all >= BLOCK_ELEMENTS       ? BLOCK_ELEMENTS
+                              : all >= MIN_BLOCK_ELEMENTS ? (uint64_t)all
+                                                          : MIN_BLOCK_ELEMENTS;
+    return gr_min(gr_ceil_div(elements, part), GR_CONV_IM2COL_MAX_LINES);
+}
+
 /* Appends the im2col of buffer `from` to buffer *to; if *to is `from`, allocates a temporary. Sets `pitch`
    and `lines` of *given. `aligned`: x is 16-byte aligned. Fails if the matrix exceeds any memory. */
 static void append_im2col(gr_conv_im2col_params *given, const gr_conv *self, bool aligned, uint32_t from,
@@ -76,9 +89,7 @@ static void append_im2col(gr_conv_im2col_params *given, const gr_conv *self, boo
     const size_t each_bytes = vectorize_channels(&params, self->layout, aligned, item_bytes);
     const bool vec4 = !nhwc && item_bytes <= 4 && params.conv.width.out % 4 == 0 && params.pitch % 4 == 0;
     params.length = nhwc ? taps_of(&params.conv) : vec4 ? pixels / 4 : pixels;
-    params.lines_per_block =
-        gr_min(gr_ceil_div(BLOCK_ELEMENTS, gr_min(params.length, GR_CONV_IM2COL_MAX_LENGTH)),
-               GR_CONV_IM2COL_MAX_LINES);
+    params.lines_per_block = lines_per_block(params.lines, params.length);
     char form[16];
     snprintf(form, sizeof form, vec4 ? "_b%zux4" : "_b%zu", each_bytes);
     if (*to == from)

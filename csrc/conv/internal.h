@@ -14,6 +14,7 @@ typedef enum gr_conv_order_kind {
     GR_CONV_ORDER_FMA,     /* fused multiply-adds of float32 in the order of k */
     GR_CONV_ORDER_K_STEPS, /* k-steps of tensor cores in the order of k */
     GR_CONV_ORDER_SHARED,  /* of the tiles of gr_conv_small whose threads share k */
+    GR_CONV_ORDER_FEW,     /* of gr_conv_few, whose warps share k */
     GR_CONV_ORDER_TMA,     /* of c8 and c9 with `number` parts of k */
     GR_CONV_ORDER_RUNG     /* of the rung with the index `number`, whose kernels have one order */
 } gr_conv_order_kind;
@@ -208,6 +209,15 @@ bool gr_conv_small_is_measured(const gr_conv *self);
 /* Estimated microseconds on the reference device, without memory traffic, of the tiles of an order. */
 double gr_conv_small_time(const gr_conv *self, gr_conv_order order);
 gr_conv_append gr_conv_small;
+/* Returns whether offsets of elements within an image or a filter fit in 32 bits. */
+bool gr_conv_has_short_offsets(const gr_conv *self);
+
+/* ---- few_filters.c ---- */
+
+/* Estimated microseconds on the reference device, without memory traffic; HUGE_VAL if the kernel of few
+   filters does not compute the convolution. */
+double gr_conv_few_time(const gr_conv *self);
+gr_conv_append gr_conv_few;
 
 /* ---- bias.c ---- */
 
@@ -227,6 +237,8 @@ gr_conv_append gr_conv_cudnn;
 double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant, uint32_t parts);
 /* Estimated microseconds of the kernel for few results (gr_conv_small). */
 double gr_conv_estimate_small_time(const gr_conv *self, gr_conv_order order);
+/* Estimated microseconds of the kernel for few filters (gr_conv_few). */
+double gr_conv_estimate_few_time(const gr_conv *self);
 
 /* ---- choice.c ---- */
 

@@ -230,6 +230,15 @@ enum {
     GR_CONV_SMALL_THREADS = 128, /* per block */
 };
 
+/* Convolutions with few filters. */
+enum {
+    GR_CONV_FEW_THREADS = 256,     /* per block */
+    GR_CONV_FEW_NHWC_RESULTS = 32, /* per warp: of 4 or of 8 filters */
+    GR_CONV_FEW_PIECES_OF_8 = 128, /* of 32 elements of a filter, from which on 8 warps share pixels, not 4 */
+    GR_CONV_FEW_PIXELS = 128,      /* per block in NCHW, of 4 or of 8 filters */
+    GR_CONV_FEW_PIXELS_OF_16 = 64, /* per block in NCHW, of 16 filters */
+};
+
 /* Pointwise convolution (1 x 1) with few filters (small K). */
 enum {
     GR_CONV_POINTWISE_THREADS = 128, /* per block */

@@ -9,6 +9,7 @@
 // computed each time; and a thread loads eight elements from shared memory for 16 multiply-adds. Where
 // it shows: bytes per multiply-add; multiply-adds per instruction.
 #include "common/entry.cuh"
+#include "conv/k_index.cuh"
 #include "conv/tiles.cuh"
 
 using namespace gr::conv;
@@ -20,15 +21,6 @@ enum {
     AT_ONCE = 3
 }; // of filters, at most
 
-// A row that no picture has, nor with a tap's rows added: those are less than 2^30.
-constexpr unsigned NOWHERE = 0x7fffffff;
-
-// The distance of k from the first element under the taps of a pixel, and from a filter's first.
-struct alignas(16) Tap {
-    unsigned down, along;
-    int of_x, of_w;
-};
-
 // The first element under the taps of a pixel, which may be outside of the image.
 struct alignas(16) Pixel {
     unsigned top, left; // or below 0: greater than any index of an element
@@ -38,7 +30,7 @@ struct alignas(16) Pixel {
 struct Tiles {
     float a[TILE_K][PIXELS + 4], b[TILE_K][FILTERS + 4]; // longer rows, so that neighbours lie in other banks
     Pixel pixels[PIXELS];
-    Tap taps[2][TILE_K]; // of a step, and of the next
+    KIndex taps[2][TILE_K]; // of a step, and of the next
 };
 
 inline __device__ Pixel pixel_of(const gr_conv_params &p, uint64_t number, uint64_t channel) {
@@ -53,18 +45,8 @@ inline __device__ Pixel pixel_of(const gr_conv_params &p, uint64_t number, uint6
     return it;
 }
 
-// Numbered as w lies, its channels last or first.
-template <bool CHANNELS_LAST> __device__ Tap tap_of(const gr_conv_params &p, unsigned k) {
-    const unsigned taps = unsigned(p.height.kernel * p.width.kernel), channels = unsigned(p.channels);
-    const unsigned tap = CHANNELS_LAST ? k / channels : k % taps;
-    const unsigned channel = CHANNELS_LAST ? k % channels : k / taps;
-    const unsigned i = tap / unsigned(p.width.kernel), j = tap % unsigned(p.width.kernel);
-    const unsigned down = i * unsigned(p.height.dilation), along = j * unsigned(p.width.dilation);
-    return {k < taps * channels ? down : NOWHERE, along, int(conv_offset(p.of_x, 0, down, along, channel)),
-            int(conv_offset(p.of_w, 0, i, j, channel))};
-}
-
-inline __device__ float element(const gr_conv_params &p, const float *x, const Pixel &pixel, const Tap &tap) {
+inline __device__ float element(const gr_conv_params &p, const float *x, const Pixel &pixel,
+                                const KIndex &tap) {
     const bool there = pixel.top + tap.down < p.height.size && pixel.left + tap.along < p.width.size;
     return there ? x[tap.of_x] : 0;
 }
@@ -82,12 +64,12 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     for (unsigned i = threadIdx.x; i < PIXELS; i += blockDim.x)
         tiles.pixels[i] = pixel_of(p, first + i, part.group * p.channels);
     if (threadIdx.x < TILE_K)
-        tiles.taps[0][threadIdx.x] = tap_of<CHANNELS_LAST>(p, threadIdx.x);
+        tiles.taps[0][threadIdx.x] = k_index<CHANNELS_LAST>(p, threadIdx.x);
 
     float sums[4][4] = {};
     for (unsigned step = 0, now = 0; step < k; step += TILE_K, now ^= 1) {
         __syncthreads(); // the tiles of the last step are no longer read; the taps of this step are stored
-        const Tap *taps = tiles.taps[now];
+        const KIndex *taps = tiles.taps[now];
         // Four along k for each pixel; where four channels lie together, in one load. All loads come first.
         for (unsigned begin = threadIdx.x; begin < PIXELS * TILE_K / 4; begin += AT_ONCE * blockDim.x) {
             float a[AT_ONCE][4] = {};
@@ -120,7 +102,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
             tiles.b[at][to] = there ? w[int64_t(to) * p.of_w.outer + taps[at].of_w] : 0;
         }
         if (threadIdx.x < TILE_K)
-            tiles.taps[now ^ 1][threadIdx.x] = tap_of<CHANNELS_LAST>(p, step + TILE_K + threadIdx.x);
+            tiles.taps[now ^ 1][threadIdx.x] = k_index<CHANNELS_LAST>(p, step + TILE_K + threadIdx.x);
         __syncthreads();
 #pragma unroll
         for (int i = 0; i < TILE_K; ++i) {

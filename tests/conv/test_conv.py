@@ -169,6 +169,34 @@ def test_a_depthwise_image_has_the_same_bits_among_any_number(kernel, stride, la
     assert np.array_equal(alone.view("uint32"), among[:1].view("uint32"))
 
 
+FEW_FILTERS = (  # NHWC: 4 and 8 warps per pixel; NCHW: up to 4, 8 and 16 filters, groups; strides, dilation
+    cases.Case(2, 19, 21, 257, 6, 3, 3, 1, 1), cases.Case(1, 31, 33, 209, 3, 5, 5, (2, 1), (2, 0)),
+    cases.Case(1, 47, 43, 230, 8, 3, 3, 1, 2, (2, 1)), cases.Case(4, 30, 13, 38, 4, 3, 3, 1, 1, 1, 2),
+    cases.Case(3, 33, 34, 24, 8, 3, 3, 1, 1, 2), cases.Case(8, 20, 37, 72, 13, 1, 1),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_few_filters(dtype, device):
+    found = failures("auto", dtype, FEW_FILTERS, device)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("layout", "case"),
+    [("NHWC", cases.Case(5, 40, 41, 257, 6, 3, 3, 1, 1)), ("NCHW", cases.Case(5, 25, 26, 19, 4, 3, 3, 1, 1))],
+)
+def test_an_image_of_few_filters_has_the_same_bits_among_any_number(layout, case, device):
+    """These sizes have the kernel of few filters for any of these numbers."""
+    rng = np.random.default_rng(21)
+    x, w = (rng.standard_normal(shape).astype("float32") for shape in case.shapes(layout))
+    options = {**case.options, "layout": layout, "device": device}
+    among = gpureduce.conv2d(x, w, **options)
+    for count in (1, 2):
+        alone = gpureduce.conv2d(x[-count:], w, **options)
+        assert np.array_equal(alone.view("uint32"), among[-count:].view("uint32")), count
+
+
 FEW_RESULTS = (  # steps along k, groups; tiles of 16 x 16, and in the last line of 128 x 8 and 32 x 32
     cases.Case(2, 6, 11, 9, 31, 3, 3, 2, 1), cases.Case(1, 9, 10, 33, 5, 5, 3, 1, 2, 2),
     cases.Case(3, 7, 5, 18, 64, 3, 3, 1, 1), cases.Case(2, 8, 9, 24, 40, 1, 1, 1, 0, 1, 2),

@@ -12,6 +12,7 @@ NARROW = KERNELS + "auto/conv_narrow.cu"
 DEPTHWISE = KERNELS + "auto/conv_depthwise.cu"
 DEPTHWISE_NHWC = KERNELS + "auto/conv_depthwise_nhwc.cu"
 SMALL = KERNELS + "auto/conv_small.cu"
+FEW_FILTERS = KERNELS + "auto/conv_few.cu"
 BIAS = KERNELS + "auto/conv_bias.cu"
 TWELVE = "cuda_kernels/include/conv/conv3x3_c12_k24.cuh"
 INCLUDE = "cuda_kernels/include/conv/conv.cuh"
@@ -49,6 +50,7 @@ def taps(test):
 ALONE = ("tests/conv/test_conv.py", "-k", "kernels_of_their_own")
 LARGE = ("tests/conv/test_conv.py", "-k", "depthwise_convolutions_of_large_images")
 FEW_RESULTS = ("tests/conv/test_conv.py", "-k", "few_results")
+OF_FEW_FILTERS = ("tests/conv/test_conv.py", "-k", "few_filters")
 MUTANTS = (
     Mutant(
         "the bias of the last filter is added to all later results of a vector",
@@ -245,7 +247,7 @@ MUTANTS = (
     Mutant(
         "rows above the image count as those of the image before",
         DEPTHWISE,
-        "tall_down_a_column",
+        "TallColumn",
         "unsigned(top + i) < unsigned(p.height.size)",
         "top + i < int(p.height.size)",
         ALONE,
@@ -262,8 +264,8 @@ MUTANTS = (
         "a column of a depthwise tile reads the element of its neighbour",
         DEPTHWISE_NHWC,
         "tile_of_pixels",
-        "seen[c * STRIDE + j][v]",
-        "seen[c + j][v]",
+        "values[c * STRIDE + j][v]",
+        "values[c + j][v]",
         LARGE,
     ),
     Mutant(
@@ -285,7 +287,7 @@ MUTANTS = (
     Mutant(
         "tiles of depthwise filters of a channel all take its first",
         DEPTHWISE_NHWC,
-        "image_of",
+        "SeenRows",
         "VEC > 1 ? filter : filter / unsigned(conv.filters)",
         "VEC > 1 ? filter : filter",
         DEFAULT,
@@ -313,6 +315,30 @@ MUTANTS = (
         "LENGTH > 1 ? filter : filter / unsigned(p.filters)",
         "LENGTH > 1 ? filter : filter",
         DEFAULT,
+    ),
+    Mutant(
+        "a run of taps of few filters reads the row after the image",
+        FEW_FILTERS,
+        "run_pixel",
+        "min(int(p.width.size) - pixel.left, int(p.width.kernel))",
+        "int(p.width.kernel)",
+        OF_FEW_FILTERS,
+    ),
+    Mutant(
+        "a lane of few filters keeps the half that it sends",
+        FEW_FILTERS,
+        "sum_for_lane",
+        "kept = upper ? values[i + apart] : values[i]",
+        "kept = upper ? values[i] : values[i + apart]",
+        OF_FEW_FILTERS,
+    ),
+    Mutant(
+        "a warp of few filters begins every tap with the channel of its first",
+        FEW_FILTERS,
+        "along_pixels",
+        "channel = 0;",
+        "channel = 1;",
+        OF_FEW_FILTERS,
     ),
     Mutant(
         "a part of a small tile multiplies by what is behind the last tap",

@@ -4,20 +4,12 @@
 // wait should fetch much. Elements of 2 bytes become float32 in shared memory.
 #include "common/entry.cuh"
 #include "common/pdl.cuh"
+#include "conv/k_index.cuh"
 #include "conv/predicated.cuh"
 
 using namespace gr::conv;
 
 enum { THREADS = GR_CONV_SMALL_THREADS, THREAD_PIXELS = 4, THREAD_FILTERS = 2 };
-
-// A row that no image has, nor with the rows of a kernel added: those are less than 2^30.
-constexpr unsigned NOWHERE = 0x7fffffff;
-
-// An index of k: the rows and columns of its tap, and its distances from the first tap.
-struct alignas(16) SmallTap {
-    unsigned down, along;
-    int of_x, of_w;
-};
 
 // A result pixel: the element of x under its first tap, which may be outside of the image, and its distance
 // from the first element of the image 0 and the group.
@@ -29,7 +21,7 @@ struct alignas(16) SmallPixel {
 template <int PIXELS, int FILTERS, int K> struct SmallTiles {
     float x[K][PIXELS + 4], w[K][FILTERS + 2]; // longer rows, so that fewer banks conflict
     SmallPixel pixels[PIXELS];
-    SmallTap taps[2][K]; // of a step, and of the next
+    KIndex taps[2][K]; // of a step, and of the next
 };
 
 inline __device__ SmallPixel small_pixel(const gr_conv_params &p, unsigned number) {
@@ -44,26 +36,12 @@ inline __device__ SmallPixel small_pixel(const gr_conv_params &p, unsigned numbe
     return it;
 }
 
-// k counts as w lies, its channels last or first.
-template <bool CHANNELS_LAST> __device__ SmallTap small_tap(const gr_conv_params &p, unsigned k) {
-    const unsigned taps = unsigned(p.height.kernel * p.width.kernel), channels = unsigned(p.channels);
-    const unsigned tap = CHANNELS_LAST ? k / channels : k % taps;
-    const unsigned channel = CHANNELS_LAST ? k % channels : k / taps;
-    const unsigned i = tap / unsigned(p.width.kernel), j = tap % unsigned(p.width.kernel);
-    const unsigned down = i * unsigned(p.height.dilation), along = j * unsigned(p.width.dilation);
-    return {k < taps * channels ? down : NOWHERE, along, int(conv_offset(p.of_x, 0, down, along, channel)),
-            int(conv_offset(p.of_w, 0, i, j, channel))};
-}
-
 // The elements of x and w of one step that a thread copies to shared memory; the step has `left` indices of k
 // or more. Consecutive threads load consecutive channels of NHWC or pixels of NCHW.
 template <class T, bool CHANNELS_LAST, int PIXELS, int FILTERS, int K> struct SmallStep {
     enum { EACH_X = PIXELS * K / THREADS, EACH_W = FILTERS * K / THREADS };
     typedef SmallTiles<PIXELS, FILTERS, K> Tiles;
-    struct alignas(sizeof(T)) Element {
-        T at;
-    };
-    Element x[EACH_X], w[EACH_W];
+    Element<T> x[EACH_X], w[EACH_W];
 
     static_assert(THREADS % K == 0 && THREADS % PIXELS == 0, "a thread has one k or one pixel");
     static __device__ unsigned pixel(int i) {
@@ -73,26 +51,25 @@ template <class T, bool CHANNELS_LAST, int PIXELS, int FILTERS, int K> struct Sm
         return CHANNELS_LAST ? threadIdx.x % K : threadIdx.x / PIXELS + i * (THREADS / PIXELS);
     }
 
-    __device__ void load(const gr_conv_params &p, const Tiles &tiles, const SmallTap *taps, const T *from,
+    __device__ void load(const gr_conv_params &p, const Tiles &tiles, const KIndex *taps, const T *from,
                          const T *filters, unsigned count, unsigned left) {
 #pragma unroll
         for (int i = 0; i < EACH_X; ++i) {
             if (k_of_x(i) >= left)
                 break;
             const SmallPixel seen = tiles.pixels[pixel(i)];
-            const SmallTap tap = taps[k_of_x(i)];
+            const KIndex tap = taps[k_of_x(i)];
             x[i] = load_if((seen.top + tap.down < unsigned(p.height.size)) &
                                (seen.left + tap.along < unsigned(p.width.size)),
-                           reinterpret_cast<const Element *>(from + (seen.of_x + tap.of_x)));
+                           element(from + (seen.of_x + tap.of_x)));
         }
         if (threadIdx.x % K >= left)
             return;
-        const SmallTap tap = taps[threadIdx.x % K];
+        const KIndex tap = taps[threadIdx.x % K];
 #pragma unroll
         for (int i = 0; i < EACH_W; ++i) {
             const unsigned filter = threadIdx.x / K + i * (THREADS / K);
-            w[i] = load_if(filter < count,
-                           reinterpret_cast<const Element *>(filters + filter * p.of_w.outer + tap.of_w));
+            w[i] = load_if(filter < count, element(filters + filter * p.of_w.outer + tap.of_w));
         }
     }
 
@@ -135,7 +112,7 @@ __device__ void small(const gr_conv_small_params &params) {
     if (threadIdx.x < PIXELS)
         tiles.pixels[threadIdx.x] = small_pixel(p, first + threadIdx.x);
     for (unsigned i = threadIdx.x; i < K; i += THREADS)
-        tiles.taps[0][i] = small_tap<CHANNELS_LAST>(p, i);
+        tiles.taps[0][i] = k_index<CHANNELS_LAST>(p, i);
     __syncthreads();
     pdl_as_comments::pdl_wait();
     SmallStep<T, CHANNELS_LAST, PIXELS, FILTERS, K> step;
@@ -150,7 +127,7 @@ __device__ void small(const gr_conv_small_params &params) {
     for (unsigned begin = 0, next = 1; begin < k; begin += K, next ^= 1) {
         step.store(tiles, k - begin);
         for (unsigned i = threadIdx.x; i < K; i += THREADS)
-            tiles.taps[next][i] = small_tap<CHANNELS_LAST>(p, begin + K + i);
+            tiles.taps[next][i] = k_index<CHANNELS_LAST>(p, begin + K + i);
         __syncthreads();
         if (begin + K < k)
             step.load(p, tiles, tiles.taps[next], x, w, count, k - begin - K);
