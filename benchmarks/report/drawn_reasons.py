@@ -72,7 +72,7 @@ REASONS = (
     Reason("scans", "an axis of one element: a copy", lambda p, us: p["shape"][p["axis"]] == 1),
     Reason(
         "scans",
-        "short lines, several per tile: loads, sums and stores of a block take turns",
+        "short lines, of which a block has several",
         lambda p, us: p["shape"][p["axis"]] < TILE,
     ),
     Reason("scans", "blocks wait for the sums of blocks before them", lambda p, us: True),
@@ -171,6 +171,7 @@ _UNKNOWN = "cause not found"
 SLOWER = (
     Reason("axes", _ORDER, lambda p, us: p["op"] in ORDERED),
     Reason("whole", _ORDER, lambda p, us: p["op"] in ORDERED),
+    Reason("scans", _ORDER, lambda p, us: p["dtype"] != "int32"),
     Reason(
         "groups",
         "two windows, so that values far apart take as long as near ones",
@@ -185,7 +186,11 @@ SLOWER = (
     ),
     Reason("products", "the kernel for short sums", lambda p, us: p["k"] <= SHORT_K),
     Reason("products", "bits of a row do not depend on the number of rows", lambda p, us: True),
-    Reason("convolutions", "another kernel is estimated to be faster", lambda p, us: True),
+    Reason(
+        "convolutions",
+        "bits of an image do not depend on the number of images, or the cost model is wrong",
+        lambda p, us: True,
+    ),
 )
 
 
