@@ -188,7 +188,7 @@ SLOWER = (
     Reason("products", "bits of a row do not depend on the number of rows", lambda p, us: True),
     Reason(
         "convolutions",
-        "bits of an image do not depend on the number of images, or the cost model is wrong",
+        "the order of additions follows from the layer alone, or an estimate of time is too low",
         lambda p, us: True,
     ),
 )
