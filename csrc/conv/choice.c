@@ -192,7 +192,7 @@ static void add_share(cost *costs, size_t *count, const candidate *of, double sh
     ++costs[i].batches;
 }
 
-/* Returns whether no candidate before this one has its order and less time, and none behind it has less. */
+/* Returns whether no other candidate of the order takes less time, and none behind this one as long. */
 static bool is_best_of_order(const candidates *of, const candidate *one) {
     for (const candidate *other = of->all; other < of->all + of->count; ++other)
         if (is_equal(other->order, one->order) &&
