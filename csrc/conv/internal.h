@@ -240,16 +240,23 @@ double gr_conv_estimate_small_time(const gr_conv *self, gr_conv_order order);
 /* Estimated microseconds of the kernel for few filters (gr_conv_few). */
 double gr_conv_estimate_few_time(const gr_conv *self);
 
+/* ---- algorithms.c ---- */
+
+/* Returns whether a rung is a function of a library; NULL: no rung. */
+bool gr_conv_is_library(const gr_conv_variant *variant);
+/* Returns whether a rung computes the convolution. */
+bool gr_conv_supports(const gr_conv *self, const gr_conv_variant *variant);
+/* Returns whether `auto` may choose a rung, which has kernels for the convolution. */
+bool gr_conv_is_candidate(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info);
+/* Appends the launches of the job's rung, or of the rung in its place that has kernels for the convolution.
+   Operands whose layout the rung does not take are copied before. */
+void gr_conv_append_variant(const gr_conv *self, gr_conv_job job);
+
 /* ---- choice.c ---- */
 
 /* Sets variant, order and parts of a job to the fastest kernel; with `batch_invariant` to the fastest of the
    order that follows from everything but the number of images. Returns the function that appends a kernel
    that is no rung; NULL: a rung. GR_ERR_VALUE if no rung has the precision. */
 gr_conv_append *gr_conv_choose(const gr_conv *self, gr_conv_job *job);
-
-/* ---- plan.c ---- */
-
-/* Returns whether `auto` may choose a rung, which has kernels for the convolution. */
-bool gr_conv_is_candidate(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info);
 
 #endif
