@@ -12,7 +12,7 @@
    microseconds, multiplied where an estimate is too coarse to compare. */
 typedef struct candidate {
     const gr_conv_variant *variant; /* NULL: no rung */
-    gr_conv_append *append;         /* of a kernel that is no rung; NULL: that of the rung */
+    gr_conv_append *append;         /* of a kernel that is no rung; NULL: a rung */
     gr_conv_order order;
     uint32_t parts;
     double time;
@@ -39,7 +39,7 @@ static void add(candidates *to, candidate given) {
     ++to->count;
 }
 
-/* Returns whether taps of an axis read zeros beside the image. */
+/* Returns whether taps of an axis read zeros outside the image. */
 static bool has_padding(const gr_conv_axis *axis) {
     return axis->padding > 0 ||
            (axis->out - 1) * axis->stride + (axis->kernel - 1) * axis->dilation >= axis->size;
@@ -166,10 +166,10 @@ static candidates list(const listing *by) {
                  : precision == GR_PRECISION_TF32 && best->precision == GR_PRECISION_IEEE ? 1 / FASTER_BY
                                                                                           : 1;
     }
-    if (found.count > 0 || by->of != NULL)
+    if (found.count > 0 || by->of != NULL) {
         add_small(&found, by, factor);
-    if (found.count > 0 || by->of != NULL)
         add_few(&found, by);
+    }
     return found;
 }
 

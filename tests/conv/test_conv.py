@@ -143,18 +143,26 @@ BATCHES = (  # few and many images: deep and not, with other tiles and parts of 
 )  # fmt: skip
 
 
+LAST = slice(-1, None)  # of the images
+
+
+def check_images(rng, case, parts, layout, device, **options):
+    """Fail if some images alone have other bits than among all images of a case."""
+    x, w = (rng.standard_normal(shape).astype("float32") for shape in case.shapes(layout))
+    options |= {**case.options, "layout": layout, "device": device}
+    among = gpureduce.conv2d(x, w, **options)
+    for part in parts:
+        alone = gpureduce.conv2d(x[part], w, **options)
+        assert np.array_equal(alone.view("uint32"), among[part].view("uint32")), (case, part)
+
+
 @pytest.mark.parametrize("variant", ["c0", "c1", "c2", "c2_ring", "c3"])
 @pytest.mark.parametrize("layout", cases.LAYOUTS)
 def test_an_image_has_the_same_bits_among_any_number(variant, layout, device):
-    """Each of these variants keeps its bits in float32; `auto` chooses among them by the number of images."""
+    """Each of these variants keeps its bits in float32 by itself, without a choice of `auto`."""
     rng = np.random.default_rng(20)
     for case in BATCHES:
-        x, w = (rng.standard_normal(shape).astype("float32") for shape in case.shapes(layout))
-        options = {**case.options, "layout": layout, "variant": variant, "device": device}
-        among = gpureduce.conv2d(x, w, **options)
-        for count in (1, 2, 5):
-            alone = gpureduce.conv2d(x[-count:], w, **options)
-            assert np.array_equal(alone.view("uint32"), among[-count:].view("uint32")), (case, count)
+        check_images(rng, case, [LAST, slice(-2, None), slice(-5, None)], layout, device, variant=variant)
 
 
 @pytest.mark.parametrize("kernel, stride", [(1, 1), (3, 1), (3, 2), (3, 3), (4, 1), (5, 2), (7, 1)])
@@ -162,11 +170,7 @@ def test_an_image_has_the_same_bits_among_any_number(variant, layout, device):
 def test_a_depthwise_image_has_the_same_bits_among_any_number(kernel, stride, layout, device):
     rng = np.random.default_rng(kernel)
     case = cases.Case(48 * stride * stride, 52, 55, 12, 12, kernel, kernel, stride, kernel // 2, 1, 12)
-    x, w = (rng.standard_normal(shape).astype("float32") for shape in case.shapes(layout))
-    options = {**case.options, "layout": layout, "device": device}
-    among = gpureduce.conv2d(x, w, **options)
-    alone = gpureduce.conv2d(x[:1], w, **options)
-    assert np.array_equal(alone.view("uint32"), among[:1].view("uint32"))
+    check_images(rng, case, [slice(1)], layout, device)
 
 
 FEW_FILTERS = (  # NHWC: 4 and 8 warps per pixel; NCHW: up to 4, 8 and 16 filters, groups; strides, dilation
@@ -188,13 +192,7 @@ def test_few_filters(dtype, device):
 )
 def test_an_image_of_few_filters_has_the_same_bits_among_any_number(layout, case, device):
     """These sizes have the kernel of few filters for any of these numbers."""
-    rng = np.random.default_rng(21)
-    x, w = (rng.standard_normal(shape).astype("float32") for shape in case.shapes(layout))
-    options = {**case.options, "layout": layout, "device": device}
-    among = gpureduce.conv2d(x, w, **options)
-    for count in (1, 2):
-        alone = gpureduce.conv2d(x[-count:], w, **options)
-        assert np.array_equal(alone.view("uint32"), among[-count:].view("uint32")), count
+    check_images(np.random.default_rng(21), case, [LAST, slice(-2, None)], layout, device)
 
 
 FEW_RESULTS = (  # steps along k, groups; tiles of 16 x 16, and in the last line of 128 x 8 and 32 x 32
