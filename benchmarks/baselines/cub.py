@@ -1,7 +1,7 @@
 """CUB's functions: sources next to this file, which nvcc compiles for the GPU of the machine.
 
-CUB is that of the CUDA Toolkit, or that of a folder of newer headers: the include folder of CCCL, which the
-package ``nvidia-cuda-cccl`` has below ``nvidia/cu13/include/cccl``.
+The headers of CUB are those of the CUDA Toolkit, or newer ones in a folder: the include folder of CCCL, which
+the package ``nvidia-cuda-cccl`` has below ``nvidia/cu13/include/cccl``.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ REASONS = (
     ),
     Reason(
         "segments",
-        "exact sums, with a second launch for those that registers do not hold",
+        "exact sums, with a second launch for sums that registers do not hold",
         lambda p, us: True,
     ),
     Reason(

@@ -54,7 +54,7 @@ template <class In> struct ShortGroup {
         __syncthreads();
     }
 
-    // Calls add() for batches of elements of a column, with -0 in place of elements of other groups. Returns
+    // Calls add() for batches of elements of a column, with -0 instead of elements of other groups. Returns
     // the number of the group's elements. A single column is read together with the labels.
     template <class Add>
     __device__ unsigned each_batch(uint64_t column, unsigned slot, unsigned slots, const Add &add) const {

@@ -1,4 +1,4 @@
-// Panels of matrices of any strides and alignment, on their way through a ring in shared memory, where they
+// Panels of matrices of any strides and alignment, which pass through a ring in shared memory, where they
 // lie as in memory: lines along k, or lines along m or n. Lines of contiguous elements are copied
 // asynchronously (cp.async) in windows of 16 bytes that begin on boundaries of 16 bytes. Where lines do not,
 // two neighbouring windows are read from shared memory, shifted, and stored.

@@ -1,4 +1,4 @@
-// Products with few tiles and a long k, whose time is that of the steps along k: a step has 512 bytes along k
+// Products with few tiles and a long k, whose steps along k take most of the time: a step has 512 bytes of k
 // of 32 rows and 16 columns. Warps have roles: eight copy steps to a ring in shared memory and shift lines
 // that do not begin on boundaries of 16 bytes, and four multiply the step before. Operands of any strides and
 // alignment are read as they are. The products of a part of k, which blocks share, are added in the order of
