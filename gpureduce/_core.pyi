@@ -452,6 +452,9 @@ def group_rung(
     a: object, labels: object, num_groups: int, variant: str, destination: Destination, /
 ) -> np.ndarray | None: ...
 
+# The cumulative sum of a float32 vector, or `out`.
+def scan_rung(a: object, variant: str, destination: Destination, /) -> np.ndarray | None: ...
+
 # The fast path of a public function by its name, or of a reduction by an operator, which returns
 # NotImplemented to fall back to Python. `report` is called with a result on the host that is not finite; of
 # topk, with values and indices, and returns the result. `tensors`: csrc/python/tensors.h.

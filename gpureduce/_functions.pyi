@@ -1632,29 +1632,29 @@ def cumulative_prod(
 @overload
 def cumulative_sum(
     a: NDArray[_InexactT], *, axis: SupportsIndex | None = None, dtype: None = None, out: None = None,
-    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[False] | None = None, exact: bool = False,
+    include_initial: bool = False, variant: str = "auto", device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None, exact: bool = False,
 ) -> NDArray[_InexactT]: ...
 
 @overload
 def cumulative_sum(
     a: DeviceArray, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
-    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[True] | None = None, exact: bool = False,
+    include_initial: bool = False, variant: str = "auto", device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def cumulative_sum(
     a: AnyArray, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
-    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[True], exact: bool = False,
+    include_initial: bool = False, variant: str = "auto", device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True], exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def cumulative_sum(
     a: AnyArray, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None,
-    include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: bool | None = None, exact: bool = False,
+    include_initial: bool = False, variant: str = "auto", device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, exact: bool = False,
 ) -> Any: ...
 
 @overload

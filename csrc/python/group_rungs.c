@@ -5,6 +5,7 @@
 #include "python/errors.h"
 #include "python/job.h"
 #include "python/methods.h"
+#include "python/rung_vector.h"
 #include "python/tables.h"
 #include "reduce/ops.h"
 
@@ -15,28 +16,6 @@ typedef struct rung_call {
     const gr_group_variant *variant;
     Py_ssize_t groups;
 } rung_call;
-
-/* Converts an array, which is to be contiguous, of one dimension and of this dtype. -1 with an exception
-   set. */
-static int parse_array(rung_call *self, size_t number, PyObject *object, const char *name, gr_dtype dtype) {
-    py_operand *operand = &self->job.inputs[number];
-    const char *variant = self->variant->rung.name;
-    if (py_operand_from_object(self->job.state, object, PyTuple_Check(object) ? PY_NATIVE : PY_COPY,
-                               GR_SCOPE_GENERAL, name, operand) < 0)
-        return -1;
-    if (operand->dtype != dtype)
-        return PY_RAISE(PyExc_TypeError, "%s: %s takes %s, not %s", name, variant,
-                        gr_dtypes[dtype].numpy_name, gr_dtypes[operand->dtype].numpy_name);
-    if (operand->ndim != 1)
-        return PY_RAISE(PyExc_ValueError, "%s: %s takes one dimension, not %zu", name, variant,
-                        operand->ndim);
-    if (py_operand_is_contiguous(operand, true))
-        return 0;
-    if (operand->owner == NULL)
-        return PY_RAISE(PyExc_ValueError, "%s: %s takes contiguous device arrays; 'auto' takes any strides",
-                        name, variant);
-    return py_operand_make_contiguous(operand);
-}
 
 /* Parses (a, labels, num_groups, variant, destination). */
 static int parse_call(PyObject *args, rung_call *self) {
@@ -49,10 +28,11 @@ static int parse_call(PyObject *args, rung_call *self) {
     self->variant = gr_rung_find(&gr_group_ladder, name, &error);
     if (self->variant == NULL)
         return py_fail(job->state, &error);
-    if (parse_array(self, ELEMENTS, a, "a", GR_DTYPE_f32) < 0)
+    const gr_rung *rung = &self->variant->rung;
+    if (py_rung_vector(job->state, rung, a, GR_DTYPE_f32, "a", &job->inputs[ELEMENTS]) < 0)
         return -1;
     job->input_count = 2;
-    if (parse_array(self, LABELS, labels, "labels", GR_DTYPE_i32) < 0)
+    if (py_rung_vector(job->state, rung, labels, GR_DTYPE_i32, "labels", &job->inputs[LABELS]) < 0)
         return -1;
     if (job->inputs[LABELS].extent[0] != job->inputs[ELEMENTS].extent[0])
         return PY_RAISE(PyExc_ValueError, "labels: expected one for each element");

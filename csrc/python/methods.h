@@ -20,6 +20,7 @@ void py_append_matmul(PyObject **list);
 void py_append_conv(PyObject **list);
 void py_append_exact(PyObject **list);
 void py_append_groups(PyObject **list);
+void py_append_scans(PyObject **list);
 
 /* Returns the kernels of a capsule that py_custom_load made. NULL with an exception set. */
 struct gr_custom *py_custom_from_capsule(PyObject *kernels);

@@ -153,6 +153,7 @@ PyObject *py_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     py_append_conv(&list);
     py_append_exact(&list);
     py_append_groups(&list);
+    py_append_scans(&list);
     return list;
 }
 

@@ -119,6 +119,7 @@ static int parse_arguments(scan_call *self, const py_arguments arguments) {
     const py_operand *source = &job->inputs[0];
     PyObject *const axis = arguments[PY_NAME_axis], *const exact = arguments[PY_NAME_exact];
     if (!py_is_none(arguments[PY_NAME_dtype]) || (exact != NULL && exact != Py_False) ||
+        arguments[PY_NAME_variant] != NULL ||
         !py_parse_bool(arguments[PY_NAME_include_initial], false, &self->scan.initial))
         return 0;
     int parsed = take_elements(self, arguments[PY_NAME_a], job->conversion);

@@ -24,6 +24,7 @@ LADDERS = {
     ),
     "exact": ("exact sum", "docs/benchmarks/exact-sums.md", 4096, "a sum of 4,096"),
     "groups": ("group sum", "docs/benchmarks/groups.md", (4096, 50), "the sums of 50 groups of 4,096"),
+    "scan": ("cumulative sum", "docs/benchmarks/scans-and-segments.md", 4096, "a cumulative sum of 4,096"),
 }
 BOOK = [f"ladders/{ladder}" for ladder in LADDERS]
 ROUNDS = 20  # drawn at most

@@ -97,7 +97,10 @@ SECTIONS = {
         )
     ],
     "Ladders": [
-        *(f"docs/explanation/{name}-ladder" for name in ("reduction", "matmul", "convolution", "group")),
+        *(
+            f"docs/explanation/{name}-ladder"
+            for name in ("reduction", "matmul", "convolution", "group", "scan")
+        ),
         *BOOK,
     ],
     "Benchmarks": [

@@ -1197,15 +1197,15 @@ class Reductions:
     @overload
     def cumulative_sum(
         self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
-        include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
-        as_device: Literal[True] | None = None, exact: bool = False,
+        include_initial: bool = False, variant: str = "auto", device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, exact: bool = False,
     ) -> DeviceArray: ...
 
     @overload
     def cumulative_sum(
         self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None,
-        include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
-        as_device: bool | None = None, exact: bool = False,
+        include_initial: bool = False, variant: str = "auto", device: str | Device | None = None,
+        stream: Stream | None = None, as_device: bool | None = None, exact: bool = False,
     ) -> Any: ...
 
     @overload

@@ -130,6 +130,8 @@ def _reduction(name: str) -> str:
         raise ValueError(f"variants: {name} is an exact sum; use benchmarks/run.py exact_sums")
     if ladder == "groups":
         raise ValueError(f"variants: {name} is a group sum; use benchmarks/run.py group_rungs")
+    if ladder == "scan":
+        raise ValueError(f"variants: {name} is a scan; use benchmarks/run.py scan_rungs")
     if ladder != "reduction":
         raise ValueError(f"variants: {name} is a matrix product; pass ops='matmul' alone")
     return name

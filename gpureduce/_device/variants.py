@@ -31,8 +31,8 @@ class Variant:
     title, technique : str
         Its idea in a few words, and in one sentence.
     ladder : str
-        Ladder that it belongs to: ``"reduction"``, ``"matmul"``, ``"conv"``, ``"exact"`` or
-        ``"groups"``.
+        Ladder that it belongs to: ``"reduction"``, ``"matmul"``, ``"conv"``, ``"exact"``,
+        ``"groups"`` or ``"scan"``.
     role : str
         ``"rung"``, ``"side"`` (an alternative to a rung) or ``"study"`` (deliberately wrong, never used by
         default).

@@ -205,6 +205,23 @@ def _run_groups(
     )
 
 
+def _run_scan(data: np.ndarray, variant: Variant, races: int, drawn: int = 0, watched: int = 0) -> Profile:
+    return _observed(
+        variant,
+        "scan",
+        lambda device: _core.scan_rung(data, variant.name, (None, device, 0, 0)),
+        lambda _: (
+            f"cumulative sum of {data.size:,} {data.dtype.name}, "
+            f"{variant.default_block_size} threads per block"
+        ),
+        data.size,
+        partial(_run_scan, data, variant, False),
+        races,
+        drawn,
+        watched,
+    )
+
+
 def _run(
     data: np.ndarray,
     variant: Variant,
@@ -313,6 +330,8 @@ def profile(
             return _run_exact(elements_of(a, dtype), entry, scope)
         if entry.ladder == "groups":
             return _run_groups(*_groups(a, dtype), entry, scope)
+        if entry.ladder == "scan":
+            return _run_scan(elements_of(a, dtype), entry, scope)
         if entry.ladder == "conv":
             return _run_convolution(*_pictures(a, dtype), entry, scope)
         return _run_product(*_matrices(a, dtype), entry, scope)

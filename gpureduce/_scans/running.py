@@ -43,6 +43,7 @@ def cumulative_sum(
     dtype: DTypeLike | None = None,
     out: Out | None = None,
     include_initial: bool = False,
+    variant: str = "auto",
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -65,6 +66,9 @@ def cumulative_sum(
         result's dtype and C order.
     include_initial : bool
         True starts the result with 0, so that it has one element more than `a` along `axis`.
+    variant : str
+        Kernel to run: ``"auto"``, or the name of one of ``variants("scan")``, which sum one-dimensional
+        float32.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -115,7 +119,16 @@ def cumulative_sum(
            [3., 5., 7.]])
     """
     exact = rules.flag(exact, "exact")
-    options = Options(device=device, stream=stream, as_device=as_device)
+    options = Options(variant, device=device, stream=stream, as_device=as_device, ladder="scan")
+    if options.variant is not None:
+        from gpureduce._scans import rungs  # few calls name a rung
+
+        operand = with_axis(as_operand(a, device))
+        axis_of(axis, len(operand.shape))
+        for name, given in (("exact", exact), ("include_initial", _flag(include_initial))):
+            if given:
+                raise ValueError(f"{name}: only with variant='auto'")
+        return rungs.run(options.variant, operand, dtype, out, options)
     return _running("sum", a, axis, dtype, out, options, include_initial=include_initial, exact=exact)
 
 

@@ -62,7 +62,7 @@ def test_ladders():
     """A name is enough to find a variant, whatever its ladder."""
     every = gpureduce.variants()
     ladders = list(dict.fromkeys(variant.ladder for variant in every))
-    assert ladders == ["reduction", "matmul", "conv", "exact", "groups"]
+    assert ladders == ["reduction", "matmul", "conv", "exact", "groups", "scan"]
     assert every == tuple(variant for ladder in ladders for variant in gpureduce.variants(ladder))
     for ladder in ladders:
         assert {variant.ladder for variant in gpureduce.variants(ladder=ladder)} == {ladder}

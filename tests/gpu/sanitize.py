@@ -1,8 +1,9 @@
 """Runs every variant under the four tools of compute-sanitizer: ``python tests/gpu/sanitize.py --out FILE``.
 
 With ``--ladder matmul`` those that multiply, with ``--ladder conv`` those that convolve, with
-``--ladder exact`` those that sum exactly, with ``--ladder groups`` those that sum groups, and `auto`, in
-``--jobs`` processes side by side; with ``--ladder calls`` what has no ladder.
+``--ladder exact`` those that sum exactly, with ``--ladder groups`` those that sum groups, with
+``--ladder scan`` those that scan, and `auto`, in ``--jobs`` processes side by side; with ``--ladder calls``
+what has no ladder.
 
 Expects no finding, except that racecheck must report the studies that race on purpose: a run in which it does
 not see them proves nothing about the others.
@@ -34,6 +35,7 @@ PROGRAMS = {
     "conv": "exercise_convolutions.py",
     "exact": "exercise_exact.py",
     "groups": "exercise_groups.py",
+    "scan": "exercise_scans.py",
     "calls": "exercise_calls.py",
 }
 # initcheck does not see what the copy engine stores.

@@ -10,7 +10,7 @@ import gpureduce
 pytestmark = pytest.mark.usefixtures("full")
 
 COLUMNS = ("requests", "sectors", "ideal", "copied", "wavefronts", "ideal", "barriers", "atomics")
-# Of 2^18 float32, or 16384 of an exact sum, or in 1000 groups; a
+# Of 2^18 float32, or 16384 of an exact sum, or in 1000 groups, or 65536 of a scan; a
 # convolution of 18 x 18 x 12 by 24 filters of 3 x 3, of float32
 # or else float16. Sectors and their ideal, passes through shared memory and their ideal.
 TABLE = """
@@ -41,6 +41,11 @@ g1           36401   87980   57079        0    9602    5106      256  1024
 g2            1056    4221    4221        0    1834     576       64   544
 g3            1729    6959    6959        0    3701    1185      128  1089
 g4            4871   19317   19317        0    5851    3335      928  2627
+s0           96262  391169  385028        0       0       0       0     0
+s1            9205   33601   33601        0   77515   18040   20800     0
+s2            8347   32545   32545        0    1188    1188     264     0
+s3            6046   24101   24101        0   10736   10736     888     0
+s4            4158   16467   16467        0    9632    9632     768    16
 c0             41664  250368  166656        0       0       0       0     0
 c1              2268   18944   13483        0   16404   15016     168     0
 c2               432    9264    4872        0   12176   10912     168     0
@@ -61,6 +66,7 @@ ASKED = {
     "reduction": 2**18,
     "exact": 2**14,
     "groups": (2**14, 1000),
+    "scan": 2**16,
     "conv": ((1, 18, 18, 12), (24, 3, 3, 12), {"layout": "NHWC"}),
 }
 VARIANTS = {

@@ -112,7 +112,7 @@ DOORS = {
     "conv": ["conv.h"],
     "exact": ["exact.h", "params.h", "superaccumulator.h"],
     "states": ["states.h"],
-    "scan": ["scan.h"],
+    "scan": ["scan.h", "ladder/ladder.h", "ladder/params.h"],
     "normalize": ["normalize.h"],
     "segments": ["segments.h", "labels/labels.h", "labels/masked.h"],
     "groups": [

@@ -1,0 +1,83 @@
+// s4: look back.
+//
+// What s3 still cost: a second read of all elements, because a block must know the sum of all elements before
+// its own.
+// The change: one launch (D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with Decoupled
+// Look-back", 2016). A block takes the next tile, scans it, and publishes its sum. It then looks back, 32
+// tiles at a time: it adds the sums of the tiles before its own until it finds a tile that knows the sum of
+// all elements up to its end, and publishes that of its own tile. A sum and its kind are one word of 64 bits,
+// so that a reader never sees one without the other.
+// What limits it now: memory, which is read once and written once, like a copy; and waits, as a tile needs
+// the tile before it. The bits: how far a block looks back depends on when others publish, and additions in
+// another order round otherwise. The default kernel adds in a tree that the number of tiles alone defines.
+// Where it shows: one launch; the sectors of a copy; an atomic operation per tile, for its number.
+#include "scan/rungs.cuh"
+
+using namespace gr::scan;
+
+constexpr unsigned THREADS = GR_SCAN_RUNG_THREADS, TILE = GR_SCAN_RUNG_TILE;
+enum Kind : uint32_t { NOTHING, OF_TILE, UP_TO_TILE }; // what a sum is of
+
+// The state of a tile: the kind of its sum in the upper half, the sum in the lower one.
+inline __device__ void publish(uint64_t *state, Kind kind, float sum) {
+    const uint64_t word = uint64_t(kind) << 32 | __float_as_uint(sum);
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(state), "l"(word) : "memory");
+}
+inline __device__ uint64_t observe(const uint64_t *state) {
+    uint64_t word;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(state) : "memory");
+    return word;
+}
+inline __device__ Kind kind_of(uint64_t word) {
+    return Kind(word >> 32);
+}
+
+// Returns the sum of all elements before a tile. One warp calls it; tile 0 has nothing before it.
+inline __device__ float look_back(const uint64_t *states, unsigned tile) {
+    const unsigned lane = threadIdx.x % 32;
+    float sum = 0;
+    for (unsigned end = tile;; end -= 32) { // the tiles before `end` are left
+        uint64_t word = uint64_t(UP_TO_TILE) << 32;
+        do {
+            if (lane < end)
+                word = observe(states + (end - 1 - lane));
+        } while (__any_sync(ALL_LANES, kind_of(word) == NOTHING));
+        // Lanes up to the first one that knows all before it, the nearest tile, are added.
+        const unsigned complete = __ballot_sync(ALL_LANES, kind_of(word) == UP_TO_TILE);
+        const unsigned nearest = complete == 0 ? 31 : __ffs(complete) - 1;
+        float x = lane <= nearest ? __uint_as_float(uint32_t(word)) : 0;
+        for (unsigned step = 16; step > 0; step /= 2)
+            x += __shfl_down_sync(ALL_LANES, x, step);
+        sum = __shfl_sync(ALL_LANES, x, 0) + sum;
+        if (complete != 0)
+            return sum;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) s4_scan_f32(const gr_scan_rung_params p) {
+    __shared__ float sums[THREADS / 32], before_tile;
+    __shared__ unsigned ticket;
+    const Rung rung(p);
+    // Tiles in the order in which blocks begin: the tiles before this one are all taken by blocks that run.
+    if (threadIdx.x == 0)
+        ticket = atomicAdd(reinterpret_cast<unsigned *>(p.ticket), 1);
+    __syncthreads();
+    const unsigned tile = ticket;
+    const uint64_t first = uint64_t(tile) * TILE;
+    uint64_t *states = reinterpret_cast<uint64_t *>(p.totals);
+    Tile elements;
+    elements.load(rung.from + first, p.count - first);
+    float total;
+    const float before = sum_before_thread(elements.scan_thread(), sums, total);
+    if (threadIdx.x < 32) {
+        if (threadIdx.x == 0 && tile > 0)
+            publish(states + tile, OF_TILE, total);
+        const float all = tile > 0 ? look_back(states, tile) : 0;
+        if (threadIdx.x == 0) {
+            publish(states + tile, UP_TO_TILE, all + total);
+            before_tile = all;
+        }
+    }
+    __syncthreads();
+    elements.store(rung.to + first, p.count - first, before_tile + before);
+}
