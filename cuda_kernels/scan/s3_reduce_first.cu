@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) s3_scan_f32(const gr_scan_
     const uint64_t first = blockIdx.x * p.share, end = min(first + p.share, p.count);
     unsigned turn = 1;
     for (uint64_t tile = first; tile < end; tile += TILE, turn ^= 1) {
-        Tile elements;
+        Tile<THREADS> elements;
         elements.load(rung.from + tile, end - tile);
         const float before = sum_before_thread(elements.scan_thread(), sums[turn], total);
         elements.store(rung.to + tile, end - tile, carry + before);

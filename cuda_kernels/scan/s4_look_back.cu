@@ -15,7 +15,8 @@
 
 using namespace gr::scan;
 
-constexpr unsigned THREADS = GR_SCAN_RUNG_THREADS, TILE = GR_SCAN_RUNG_TILE;
+constexpr unsigned THREADS = GR_SCAN_LOOK_BACK_THREADS, TILE = GR_SCAN_LOOK_BACK_TILE;
+static_assert(TILE == Tile<THREADS>::COUNT);
 enum Kind : uint32_t { NOTHING, OF_TILE, UP_TO_TILE }; // what a sum is of
 
 // The state of a tile: the kind of its sum in the upper half, the sum in the lower one.
@@ -38,14 +39,14 @@ inline __device__ float look_back(const uint64_t *states, unsigned tile) {
     float sum = 0;
     for (unsigned end = tile;; end -= 32) { // the tiles before `end` are left
         uint64_t word = uint64_t(UP_TO_TILE) << 32;
+        unsigned complete, used; // lanes whose tile knows all before it; lanes up to the first one of these
         do {
             if (lane < end)
                 word = observe(states + (end - 1 - lane));
-        } while (__any_sync(ALL_LANES, kind_of(word) == NOTHING));
-        // Lanes up to the first one that knows all before it, the nearest tile, are added.
-        const unsigned complete = __ballot_sync(ALL_LANES, kind_of(word) == UP_TO_TILE);
-        const unsigned nearest = complete == 0 ? 31 : __ffs(complete) - 1;
-        float x = lane <= nearest ? __uint_as_float(uint32_t(word)) : 0;
+            complete = __ballot_sync(ALL_LANES, kind_of(word) == UP_TO_TILE);
+            used = complete ^ (complete - 1); // all lanes if none is complete
+        } while ((__ballot_sync(ALL_LANES, kind_of(word) == NOTHING) & used) != 0);
+        float x = used >> lane & 1 ? __uint_as_float(uint32_t(word)) : 0;
         for (unsigned step = 16; step > 0; step /= 2)
             x += __shfl_down_sync(ALL_LANES, x, step);
         sum = __shfl_sync(ALL_LANES, x, 0) + sum;
@@ -59,13 +60,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) s4_scan_f32(const gr_scan_
     __shared__ unsigned ticket;
     const Rung rung(p);
     // Tiles in the order in which blocks begin: the tiles before this one are all taken by blocks that run.
+    uint64_t *states = reinterpret_cast<uint64_t *>(p.totals) + 1;
     if (threadIdx.x == 0)
-        ticket = atomicAdd(reinterpret_cast<unsigned *>(p.ticket), 1);
+        ticket = atomicAdd(reinterpret_cast<unsigned *>(p.totals), 1);
     __syncthreads();
     const unsigned tile = ticket;
     const uint64_t first = uint64_t(tile) * TILE;
-    uint64_t *states = reinterpret_cast<uint64_t *>(p.totals);
-    Tile elements;
+    Tile<THREADS> elements;
     elements.load(rung.from + first, p.count - first);
     float total;
     const float before = sum_before_thread(elements.scan_thread(), sums, total);

@@ -21,12 +21,14 @@ typedef struct rung_plan {
     const rung_call *call;
     gr_program *program;
     gr_scan_rung_params params;
-    uint32_t from, to, totals, ticket;
-    bool has_totals, has_ticket;
+    uint32_t from, to, totals;
+    bool has_totals;
 } rung_plan;
 
 uint32_t gr_scan_rung_threads(const gr_scan_variant *variant) {
-    return variant->method == GR_SCAN_TREE ? GR_SCAN_TREE_THREADS : GR_SCAN_RUNG_THREADS;
+    return variant->method == GR_SCAN_TREE        ? GR_SCAN_TREE_THREADS
+           : variant->method == GR_SCAN_LOOK_BACK ? GR_SCAN_LOOK_BACK_THREADS
+                                                  : GR_SCAN_RUNG_THREADS;
 }
 
 static uint32_t allocate(rung_plan *self, uint64_t bytes) {
@@ -46,8 +48,6 @@ static void launch(rung_plan *self, const char *kernel, uint64_t blocks) {
     gr_program_relocate(self->program, offsetof(gr_scan_rung_params, to), self->to);
     if (self->has_totals)
         gr_program_relocate(self->program, offsetof(gr_scan_rung_params, totals), self->totals);
-    if (self->has_ticket)
-        gr_program_relocate(self->program, offsetof(gr_scan_rung_params, ticket), self->ticket);
 }
 
 /* Launches read one array and write another, in turn, so that the last one writes the result. */
@@ -102,12 +102,9 @@ static void plan_reduce(rung_plan *self) {
 }
 
 static void plan_look_back(rung_plan *self) {
-    const uint64_t tiles = gr_ceil_div(self->call->count, GR_SCAN_RUNG_TILE);
-    self->totals = allocate(self, tiles * sizeof(uint64_t));
-    self->ticket = allocate(self, sizeof(uint32_t));
-    self->has_ticket = true;
+    const uint64_t tiles = gr_ceil_div(self->call->count, GR_SCAN_LOOK_BACK_TILE);
+    self->totals = allocate(self, (tiles + 1) * sizeof(uint64_t));
     gr_program_clear(self->program, self->totals);
-    gr_program_clear(self->program, self->ticket);
     launch(self, "scan_f32", tiles);
 }
 

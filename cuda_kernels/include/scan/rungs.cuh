@@ -55,15 +55,15 @@ template <unsigned WARPS> __device__ float sum_before_thread(float x, float (&su
 // A tile of a block. A warp loads and stores neighbouring elements; in between, a thread has consecutive
 // ones. Shared memory exchanges them, with an unused word after each 32, so that the lanes of a warp, 16
 // elements apart, use different banks.
-struct Tile {
-    static constexpr unsigned THREADS = GR_SCAN_RUNG_THREADS, EACH = GR_SCAN_THREAD_ELEMENTS;
+template <unsigned THREADS> struct Tile {
+    static constexpr unsigned EACH = GR_SCAN_THREAD_ELEMENTS, COUNT = THREADS * EACH;
     float x[EACH]; // of the thread
 
     static __device__ float &place(unsigned i) {
-        __shared__ float places[GR_SCAN_RUNG_TILE + GR_SCAN_RUNG_TILE / 32];
+        __shared__ float places[COUNT + COUNT / 32];
         return places[i + i / 32];
     }
-    // Loads up to GR_SCAN_RUNG_TILE elements; others are zero.
+    // Loads up to COUNT elements; others are zero.
     __device__ void load(const float *from, uint64_t count) {
 #pragma unroll
         for (unsigned each = 0; each < EACH; ++each) {
