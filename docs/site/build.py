@@ -26,7 +26,7 @@ PAGES = ("README.md", "docs/*/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURIT
 SECTIONS = {
     "Tutorials": [
         *(f"docs/tutorials/{name}" for name in ("quickstart", "write-a-rung", "exercises", "published")),
-        *(f"notebooks/{name}" for name in ("ladder", "bandwidth", "matmul", "conv", "groups")),
+        *(f"notebooks/{name}" for name in ("ladder", "bandwidth", "matmul", "conv", "groups", "scans")),
     ],
     "How-to guides": [
         f"docs/how-to/{name}"

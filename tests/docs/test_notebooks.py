@@ -32,6 +32,7 @@ LADDERS = {
     "matmul.ipynb": "matmul",
     "conv.ipynb": "conv",
     "groups.ipynb": "groups",
+    "scans.ipynb": "scan",
 }
 # How many pictures are in each: the ladders draw every rung, and three charts, or one, in addition. Of the
 # convolutions four rungs have no picture: one is several launches, the others copy in bulk.
@@ -41,6 +42,7 @@ PICTURES = {
     "matmul.ipynb": len(rungs("matmul")) + 3,
     "conv.ipynb": len(rungs("conv")) - 4 + 1,
     "groups.ipynb": 2,
+    "scans.ipynb": 2,
 }
 
 every_notebook = pytest.mark.parametrize("name", PICTURES)
