@@ -3,7 +3,7 @@
 // What s3 still cost: a second read of all elements, because a block must know the sum of all elements before
 // its own.
 // The change: one launch (D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with Decoupled
-// Look-back", 2016). A block takes the next tile, scans it, and publishes its sum. It then looks back, 32
+// Look-back", 2016). A block takes the next tile, scans it, and publishes its sum. It then looks back, 64
 // tiles at a time: it adds the sums of the tiles before its own until it finds a tile that knows the sum of
 // all elements up to its end, and publishes that of its own tile. A sum and its kind are one word of 64 bits,
 // so that a reader never sees one without the other.
@@ -32,21 +32,34 @@ inline __device__ uint64_t observe(const uint64_t *state) {
 inline __device__ Kind kind_of(uint64_t word) {
     return Kind(word >> 32);
 }
+inline __device__ float sum_of(uint64_t word) {
+    return __uint_as_float(uint32_t(word));
+}
 
-// Returns the sum of all elements before a tile. One warp calls it; tile 0 has nothing before it.
+// Returns the state of the two tiles up to `tile` as one: NOTHING if a sum that is needed is not there yet.
+// What stands before the state of tile 0, which is complete, is not used.
+inline __device__ uint64_t observe_pair(const uint64_t *states, unsigned tile) {
+    const uint64_t near = observe(states + tile), far = observe(states + tile - 1);
+    if (kind_of(near) != OF_TILE || kind_of(far) == NOTHING)
+        return kind_of(near) == UP_TO_TILE ? near : 0;
+    return far >> 32 << 32 | __float_as_uint(sum_of(far) + sum_of(near));
+}
+
+// Returns the sum of all elements before a tile. One warp calls it; tile 0 has nothing before it. A lane
+// observes two tiles, so that 64 tiles can be done at once after a tile that is complete.
 inline __device__ float look_back(const uint64_t *states, unsigned tile) {
     const unsigned lane = threadIdx.x % 32;
     float sum = 0;
-    for (unsigned end = tile;; end -= 32) { // the tiles before `end` are left
+    for (unsigned end = tile;; end -= 64) { // the tiles before `end` are left
         uint64_t word = uint64_t(UP_TO_TILE) << 32;
-        unsigned complete, used; // lanes whose tile knows all before it; lanes up to the first one of these
+        unsigned complete, used; // lanes that know all before their tiles; lanes up to the first one of these
         do {
-            if (lane < end)
-                word = observe(states + (end - 1 - lane));
+            if (2 * lane < end)
+                word = observe_pair(states, end - 1 - 2 * lane);
             complete = __ballot_sync(ALL_LANES, kind_of(word) == UP_TO_TILE);
             used = complete ^ (complete - 1); // all lanes if none is complete
         } while ((__ballot_sync(ALL_LANES, kind_of(word) == NOTHING) & used) != 0);
-        float x = used >> lane & 1 ? __uint_as_float(uint32_t(word)) : 0;
+        float x = used >> lane & 1 ? sum_of(word) : 0;
         for (unsigned step = 16; step > 0; step /= 2)
             x += __shfl_down_sync(ALL_LANES, x, step);
         sum = __shfl_sync(ALL_LANES, x, 0) + sum;
