@@ -11,7 +11,7 @@
 
 using namespace gr::scan;
 
-constexpr unsigned THREADS = GR_SCAN_RUNG_THREADS, TILE = GR_SCAN_RUNG_TILE;
+constexpr unsigned THREADS = GR_SCAN_RUNG_THREADS, TILE = GR_SCAN_REDUCE_TILE;
 constexpr unsigned WARPS = THREADS / 32;
 
 extern "C" __global__ void __launch_bounds__(THREADS) s3_sum_f32(const gr_scan_rung_params p) {
@@ -34,7 +34,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) s3_sum_f32(const gr_scan_r
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) s3_scan_f32(const gr_scan_rung_params p) {
-    __shared__ float sums[2][WARPS];
+    using Elements = Tile<THREADS, GR_SCAN_REDUCE_EACH>;
+    static_assert(TILE == Elements::COUNT);
+    __shared__ float words[Elements::WORDS], sums[2][WARPS];
+    const Elements elements{words};
     const Rung rung(p);
     float carry = 0, total;
     for (unsigned block = threadIdx.x; block < blockIdx.x; block += THREADS)
@@ -43,9 +46,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) s3_scan_f32(const gr_scan_
     const uint64_t first = blockIdx.x * p.share, end = min(first + p.share, p.count);
     unsigned turn = 1;
     for (uint64_t tile = first; tile < end; tile += TILE, turn ^= 1) {
-        Tile<THREADS> elements;
-        elements.load(rung.from + tile, end - tile);
-        const float before = sum_before_thread(elements.scan_thread(), sums[turn], total);
+        const float sum = elements.load(rung.from + tile, end - tile);
+        const float before = sum_before_thread(sum, sums[turn], total);
         elements.store(rung.to + tile, end - tile, carry + before);
         carry += total;
         __syncthreads();

@@ -11,12 +11,14 @@
 // the tile before it. The bits: how far a block looks back depends on when others publish, and additions in
 // another order round otherwise. The default kernel adds in a tree that the number of tiles alone defines.
 // Where it shows: one launch; the sectors of a copy; an atomic operation per tile, for its number.
+#include "common/shared_array.cuh"
 #include "scan/rungs.cuh"
 
 using namespace gr::scan;
 
 constexpr unsigned THREADS = GR_SCAN_LOOK_BACK_THREADS, TILE = GR_SCAN_LOOK_BACK_TILE;
-static_assert(TILE == Tile<THREADS>::COUNT);
+using Elements = Tile<THREADS, GR_SCAN_LOOK_BACK_EACH>;
+static_assert(TILE == Elements::COUNT && GR_SCAN_LOOK_BACK_SHARED == 4 * Elements::WORDS);
 enum Kind : uint32_t { NOTHING, OF_TILE, UP_TO_TILE }; // what a sum is of
 
 // The state of a tile: the kind of its sum in the upper half, the sum in the lower one.
@@ -79,10 +81,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) s4_scan_f32(const gr_scan_
     __syncthreads();
     const unsigned tile = ticket;
     const uint64_t first = uint64_t(tile) * TILE;
-    Tile<THREADS> elements;
-    elements.load(rung.from + first, p.count - first);
+    const Elements elements{gr::common::shared_array<float>()};
+    const float sum = elements.load(rung.from + first, p.count - first);
     float total;
-    const float before = sum_before_thread(elements.scan_thread(), sums, total);
+    const float before = sum_before_thread(sum, sums, total);
     if (threadIdx.x < 32) {
         if (threadIdx.x == 0 && tile > 0)
             publish(states + tile, OF_TILE, total);

@@ -6,15 +6,17 @@
 #include <stdint.h>
 
 enum {
-    GR_SCAN_RUNG_THREADS = 256,      /* per block of s0, s2 and s3 */
-    GR_SCAN_TREE_THREADS = 512,      /* per block of s1 */
-    GR_SCAN_TREE_TILE = 1024,        /* elements per block of s1 */
-    GR_SCAN_SHUFFLES_TILE = 2048,    /* elements per block of s2 */
-    GR_SCAN_THREAD_ELEMENTS = 16,    /* consecutive elements of a thread of s3 and s4 */
-    GR_SCAN_RUNG_TILE = 4096,        /* elements that a block of s3 scans at a time */
-    GR_SCAN_LOOK_BACK_THREADS = 512, /* per block of s4 */
-    GR_SCAN_LOOK_BACK_TILE = 8192,   /* elements per block of s4 */
-    GR_SCAN_RUNG_MAX_BLOCKS = 512,   /* of s3 */
+    GR_SCAN_RUNG_THREADS = 256,       /* per block of s0, s2 and s3 */
+    GR_SCAN_TREE_THREADS = 512,       /* per block of s1 */
+    GR_SCAN_TREE_TILE = 1024,         /* elements per block of s1 */
+    GR_SCAN_SHUFFLES_TILE = 2048,     /* elements per block of s2 */
+    GR_SCAN_REDUCE_EACH = 16,         /* consecutive elements of a thread of s3 */
+    GR_SCAN_REDUCE_TILE = 4096,       /* elements that a block of s3 scans at a time */
+    GR_SCAN_REDUCE_MAX_BLOCKS = 512,  /* of s3 */
+    GR_SCAN_LOOK_BACK_THREADS = 384,  /* per block of s4 */
+    GR_SCAN_LOOK_BACK_EACH = 32,      /* consecutive elements of a thread of s4 */
+    GR_SCAN_LOOK_BACK_TILE = 12288,   /* elements per block of s4 */
+    GR_SCAN_LOOK_BACK_SHARED = 50688, /* bytes of shared memory per block of s4 */
 };
 
 /* A cumulative sum of contiguous float32. */
@@ -27,7 +29,7 @@ typedef struct gr_scan_rung_params {
     uint64_t totals;
     uint64_t count;    /* of elements */
     uint64_t distance; /* of s0 */
-    uint64_t share;    /* elements per block of s3, a multiple of GR_SCAN_RUNG_TILE */
+    uint64_t share;    /* elements per block of s3, a multiple of GR_SCAN_REDUCE_TILE */
 } gr_scan_rung_params;
 
 #endif

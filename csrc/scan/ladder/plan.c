@@ -36,7 +36,7 @@ static uint32_t allocate(rung_plan *self, uint64_t bytes) {
 }
 
 /* Appends the launch of the kernel <rung>_<kernel>. */
-static void launch(rung_plan *self, const char *kernel, uint64_t blocks) {
+static gr_step *launch(rung_plan *self, const char *kernel, uint64_t blocks) {
     const gr_scan_variant *variant = self->call->variant;
     gr_step *step = gr_program_step(self->program, GR_STEP_LAUNCH, &self->params, sizeof self->params);
     step->grid[0] = (uint32_t)blocks;
@@ -48,6 +48,7 @@ static void launch(rung_plan *self, const char *kernel, uint64_t blocks) {
     gr_program_relocate(self->program, offsetof(gr_scan_rung_params, to), self->to);
     if (self->has_totals)
         gr_program_relocate(self->program, offsetof(gr_scan_rung_params, totals), self->totals);
+    return step;
 }
 
 /* Launches read one array and write another, in turn, so that the last one writes the result. */
@@ -89,11 +90,11 @@ static void plan_tiles(rung_plan *self, uint64_t tile) {
 }
 
 static void plan_reduce(rung_plan *self) {
-    const uint64_t count = self->call->count, tiles = gr_ceil_div(count, GR_SCAN_RUNG_TILE);
+    const uint64_t count = self->call->count, tiles = gr_ceil_div(count, GR_SCAN_REDUCE_TILE);
     const uint64_t resident =
         (uint64_t)gr_reference_device.multiprocessors * (THREADS_PER_SM / GR_SCAN_RUNG_THREADS);
-    const uint64_t most = gr_min(resident, GR_SCAN_RUNG_MAX_BLOCKS);
-    self->params.share = gr_ceil_div(tiles, gr_min(tiles, most)) * GR_SCAN_RUNG_TILE;
+    const uint64_t most = gr_min(resident, GR_SCAN_REDUCE_MAX_BLOCKS);
+    self->params.share = gr_ceil_div(tiles, gr_min(tiles, most)) * GR_SCAN_REDUCE_TILE;
     const uint64_t blocks = gr_ceil_div(count, self->params.share);
     self->totals = allocate(self, blocks * sizeof(float));
     if (blocks > 1)
@@ -105,7 +106,7 @@ static void plan_look_back(rung_plan *self) {
     const uint64_t tiles = gr_ceil_div(self->call->count, GR_SCAN_LOOK_BACK_TILE);
     self->totals = allocate(self, (tiles + 1) * sizeof(uint64_t));
     gr_program_clear(self->program, self->totals);
-    launch(self, "scan_f32", tiles);
+    launch(self, "scan_f32", tiles)->shared_bytes = GR_SCAN_LOOK_BACK_SHARED;
 }
 
 static void plan(const void *request, gr_device *device, gr_program *program) {

@@ -52,42 +52,37 @@ template <unsigned WARPS> __device__ float sum_before_thread(float x, float (&su
     return warps + before;
 }
 
-// A tile of a block. A warp loads and stores neighbouring elements; in between, a thread has consecutive
-// ones. Shared memory exchanges them, with an unused word after each 32, so that the lanes of a warp, 16
-// elements apart, use different banks.
-template <unsigned THREADS> struct Tile {
-    static constexpr unsigned EACH = GR_SCAN_THREAD_ELEMENTS, COUNT = THREADS * EACH;
-    float x[EACH]; // of the thread
+// A tile of a block, in shared memory of WORDS words. A warp loads and stores neighbouring elements; in
+// between, a thread adds its EACH consecutive ones. An unused word after each 32 lets the lanes of a warp,
+// EACH elements apart, use different banks.
+template <unsigned THREADS, unsigned EACH> struct Tile {
+    static constexpr unsigned COUNT = THREADS * EACH, WORDS = COUNT + COUNT / 32;
+    float *words;
 
-    static __device__ float &place(unsigned i) {
-        __shared__ float places[COUNT + COUNT / 32];
-        return places[i + i / 32];
+    __device__ float &place(unsigned i) const {
+        return words[i + i / 32];
     }
-    // Loads up to COUNT elements; others are zero.
-    __device__ void load(const float *from, uint64_t count) {
+    // Loads up to COUNT elements; others are zero. Returns the sum of the elements of the thread.
+    __device__ float load(const float *from, uint64_t count) const {
 #pragma unroll
         for (unsigned each = 0; each < EACH; ++each) {
             const unsigned i = each * THREADS + threadIdx.x;
             place(i) = i < count ? from[i] : 0;
         }
         __syncthreads();
+        float sum = 0;
 #pragma unroll
         for (unsigned each = 0; each < EACH; ++each)
-            x[each] = place(threadIdx.x * EACH + each);
+            sum += place(threadIdx.x * EACH + each);
+        return sum;
     }
-    // Replaces the elements of the thread by their sums from its first one on, and returns the last.
-    __device__ float scan_thread() {
+    // Adds up the elements of each thread from `before` on, and stores the sums.
+    __device__ void store(float *to, uint64_t count, float before) const {
 #pragma unroll
-        for (unsigned each = 1; each < EACH; ++each)
-            x[each] = x[each - 1] + x[each];
-        return x[EACH - 1];
-    }
-    // Stores the elements plus `before`.
-    __device__ void store(float *to, uint64_t count, float before) {
-        __syncthreads();
-#pragma unroll
-        for (unsigned each = 0; each < EACH; ++each)
-            place(threadIdx.x * EACH + each) = before + x[each];
+        for (unsigned each = 0; each < EACH; ++each) {
+            before += place(threadIdx.x * EACH + each);
+            place(threadIdx.x * EACH + each) = before;
+        }
         __syncthreads();
 #pragma unroll
         for (unsigned each = 0; each < EACH; ++each) {
