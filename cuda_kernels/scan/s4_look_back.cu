@@ -70,7 +70,7 @@ inline __device__ float look_back(const uint64_t *states, unsigned tile) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) s4_scan_f32(const gr_scan_rung_params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 4) s4_scan_f32(const gr_scan_rung_params p) {
     __shared__ float sums[THREADS / 32], before_tile;
     __shared__ unsigned ticket;
     const Rung rung(p);

@@ -12,7 +12,6 @@ enum {
     GR_SCAN_SHUFFLES_TILE = 2048,     /* elements per block of s2 */
     GR_SCAN_REDUCE_EACH = 16,         /* consecutive elements of a thread of s3 */
     GR_SCAN_REDUCE_TILE = 4096,       /* elements that a block of s3 scans at a time */
-    GR_SCAN_REDUCE_MAX_BLOCKS = 512,  /* of s3 */
     GR_SCAN_LOOK_BACK_THREADS = 384,  /* per block of s4 */
     GR_SCAN_LOOK_BACK_EACH = 32,      /* consecutive elements of a thread of s4 */
     GR_SCAN_LOOK_BACK_TILE = 12288,   /* elements per block of s4 */

@@ -8,7 +8,7 @@
 
 enum {
     MAX_LEVELS = 4, /* of tiles: 1024 tiles of s1 have one tile of sums, and so on up to 2^31 elements */
-    THREADS_PER_SM = 1024,
+    THREADS_PER_SM = 2048,
 };
 
 typedef struct rung_call {
@@ -93,8 +93,7 @@ static void plan_reduce(rung_plan *self) {
     const uint64_t count = self->call->count, tiles = gr_ceil_div(count, GR_SCAN_REDUCE_TILE);
     const uint64_t resident =
         (uint64_t)gr_reference_device.multiprocessors * (THREADS_PER_SM / GR_SCAN_RUNG_THREADS);
-    const uint64_t most = gr_min(resident, GR_SCAN_REDUCE_MAX_BLOCKS);
-    self->params.share = gr_ceil_div(tiles, gr_min(tiles, most)) * GR_SCAN_REDUCE_TILE;
+    self->params.share = gr_ceil_div(tiles, gr_min(tiles, resident)) * GR_SCAN_REDUCE_TILE;
     const uint64_t blocks = gr_ceil_div(count, self->params.share);
     self->totals = allocate(self, blocks * sizeof(float));
     if (blocks > 1)
