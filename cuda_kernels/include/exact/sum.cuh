@@ -100,7 +100,9 @@ __device__ void add_chunk(Bins &bins, const Vec16<In> &x, const Vec16<In> &y) {
 // Contiguous elements: 16 bytes per load; the first block takes the few elements before and behind the
 // vectors. `other` is the address of the second elements of pairs, of the same alignment. The number of loads
 // in flight per thread is limited by the registers that its bins leave: each vector that it adds is followed
-// by the load of another.
+// by the load of another. With 24 loads in flight, the load has no condition, and in the last turn reads the
+// same elements again: ptxas 13.0 would load under a condition to other registers, and wait at the end of each
+// turn for all loads, to move them.
 template <class In, bool Pair, class Bins>
 __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t other, Folder<Bins> &folder) {
     constexpr unsigned width = Vec16<In>::length, turns = Bins::loads / (Pair ? 2 : 1);
@@ -132,7 +134,9 @@ __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t 
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) {
             add_chunk<Pair>(folder.bins, x[k], y[Pair ? k : 0]);
-            if (more)
+            if constexpr (!Pair && Bins::loads > 4)
+                load(more ? next : tile, k);
+            else if (more)
                 load(next, k);
             if constexpr (Bins::in_order)
                 __syncwarp(); // or ptxas puts all loads at the end
