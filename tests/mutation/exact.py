@@ -268,6 +268,14 @@ MUTANTS = (
         sums("races"),
     ),
     Mutant(
+        "blocks add the vectors behind the last tile twice",
+        SUM,
+        "add_packed",
+        "at += many ? gridDim.y * threads : threads",
+        "at += threads",
+        sums("any_floats"),
+    ),
+    Mutant(
         "the count of additions is not",
         SUM,
         "Folder",

@@ -101,11 +101,12 @@ __device__ void add_chunk(Bins &bins, const Vec16<In> &x, const Vec16<In> &y) {
 // vectors. `other` is the address of the second elements of pairs, of the same alignment. The number of loads
 // in flight per thread is limited by the registers that its bins leave: each vector that it adds is followed
 // by the load of another. With 24 loads in flight, the load has no condition, and in the last turn reads the
-// same elements again: ptxas 13.0 would load under a condition to other registers, and wait at the end of each
-// turn for all loads, to move them.
+// same elements again: ptxas 13.0 would load under a condition to other registers, and wait at the end of
+// each turn for all loads, to move them.
 template <class In, bool Pair, class Bins>
 __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t other, Folder<Bins> &folder) {
     constexpr unsigned width = Vec16<In>::length, turns = Bins::loads / (Pair ? 2 : 1);
+    constexpr bool many = !Pair && Bins::loads > 4;
     const unsigned threads = blockDim.x;
     const In *in = reinterpret_cast<const In *>(address), *second = reinterpret_cast<const In *>(other);
     const uint64_t skew = (16 - address % 16) % 16 / sizeof(In);
@@ -126,6 +127,9 @@ __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t 
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k)
             load(tile, k);
+    // Behind the last whole tile. If a tile has many loads, each block takes some vectors, else one takes
+    // all.
+    const uint64_t rest = many ? chunks / (threads * turns) * (threads * turns) : 0;
     while (whole) {
         const uint64_t next = tile + step;
         const bool more = next + threads * turns <= chunks;
@@ -134,7 +138,7 @@ __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t 
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) {
             add_chunk<Pair>(folder.bins, x[k], y[Pair ? k : 0]);
-            if constexpr (!Pair && Bins::loads > 4)
+            if constexpr (many)
                 load(more ? next : tile, k);
             else if (more)
                 load(next, k);
@@ -145,7 +149,9 @@ __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t 
         whole = more;
     }
 #pragma unroll 1
-    for (uint64_t at = tile; at + threadIdx.x < chunks && at < tile + threads * turns; at += threads) {
+    for (uint64_t at = many ? rest + blockIdx.y * threads : tile;
+         at + threadIdx.x < chunks && (many || at < tile + threads * turns);
+         at += many ? gridDim.y * threads : threads) {
         load(at, 0);
         add_chunk<Pair>(folder.bins, x[0], y[0]);
     }
