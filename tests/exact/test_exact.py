@@ -233,6 +233,59 @@ def test_blocks_with_and_without_outliers(name, place):
             assert same(core(array, place, blocks=4), exact_sum(array)), (above, wide)
 
 
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16"])
+def test_bits_far_below_those_that_cancel(name, place):
+    """At any distance: in the window, in the bits below that a block publishes, and in none of these."""
+    if name not in DTYPES:
+        pytest.skip("needs ml_dtypes")
+    dtype = dtype_of(name)
+    worst = 2 - 2.0 ** (1 - reference.FORMATS[name][0])
+    for distance in range(20, 220):
+        array = np.zeros(900, dtype)
+        array[[3, 700]] = np.ldexp(1.0, 100), -np.ldexp(1.0, 100)
+        array[[5, 600, 800]] = np.ldexp([worst, -1.5, worst], 100 - distance)
+        for sign, blocks in ((1, 0), (-1, 0), (1, 2), (-1, 3)):
+            assert same(core(sign * array, place, blocks=blocks), exact_sum(sign * array)), (distance, blocks)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16"])
+def test_elements_far_above_the_first_ones(name, place):
+    """A block loads them after those that its window is around, and they cancel but for a few."""
+    if name not in DTYPES:
+        pytest.skip("needs ml_dtypes")
+    dtype, rng = dtype_of(name), np.random.default_rng(18)
+    for distance in range(4, 170, 6):
+        array = np.ldexp(rng.standard_normal(20_000), -distance // 2 - 10).astype(dtype)
+        large = np.ldexp(rng.standard_normal(20), distance - distance // 2 - 10).astype(dtype)
+        array[-40:] = np.concatenate([large, -large[:17], large[:3]])
+        for blocks in (1, 3):
+            assert same(core(array, place, blocks=blocks), exact_sum(array)), (distance, blocks)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_wide_blocks_that_lie_far_apart(name, place):
+    """Their sums and what these have below their units; all but a few elements cancel."""
+    dtype, rng = dtype_of(name), np.random.default_rng(19)
+    for scales in ((0, -40, 30, 0), (-30, 0, -60, 9), (0, 20, -7, -7)):
+        parts = [np.ldexp(rng.standard_normal(1024), scale - rng.integers(0, 50, 1024)) for scale in scales]
+        array = np.concatenate([*parts, *(-rng.permutation(part) for part in parts)]).astype(dtype)
+        array[rng.permutation(array.size)[:9]] = 0
+        assert same(core(array, place, blocks=8), exact_sum(array)), scales
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_results_whose_blocks_share_their_wide_sums(name, device):
+    """Each of a few results has several blocks and slots of its own."""
+    dtype, rng = dtype_of(name), np.random.default_rng(17)
+    array = rng.standard_normal((3, 20_000)) * 2.0 ** rng.integers(-60, 20, (3, 20_000))
+    array[1] = rng.standard_normal(20_000)
+    array = array.astype(dtype)
+    for _ in range(2):
+        got = gpureduce.sum(array, axis=1, exact=True, device=device)
+        assert same(got, np.array([exact_sum(row) for row in array]))
+        array = array[[1, 2, 0], ::-1].copy()
+
+
 @pytest.mark.parametrize("name", ["float32", "float64"])
 def test_ties_but_for_an_element_far_below(name, place):
     """Alone and among zeros, at several distances."""

@@ -580,21 +580,22 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
     constexpr gr_exact_size size = state_size<V>();
     const uint64_t result = blockIdx.x;
     int64_t *state = block_state();
-    if (p.results == 1)
-        BlockElements<In, Pair>(p, {0, 0}).prefetch_first();
     pdl_launch_dependents();
+    // Here, as addresses are computed while the kernel before this one ends.
+    const BlockElements<In, Pair> part(p, p.results == 1 ? Offsets{0, 0} : offsets(p.keep, result));
+    if (p.results == 1)
+        part.prefetch_first();
     for (unsigned i = threadIdx.x; i < size.words; i += blockDim.x)
         state[i] = 0;
     if constexpr (!WindowExponents<V>::all)
         OutlierDigits<V>::clear();
     pdl_wait();
-    const Offsets base = p.results == 1 ? Offsets{0, 0} : offsets(p.keep, result);
     // The last word of a result's state, of which the sums in slots leave the flags out, counts tickets.
     unsigned ticket = 0;
     if (threadIdx.x == 0 && gridDim.y > 1)
         ticket = draw_ticket(
             reinterpret_cast<unsigned *>(p.states + (result * size.words + size.words - 1) * 8), gridDim.y);
-    FixedPointSum sum = add_in_window(BlockElements<In, Pair>(p, base));
+    FixedPointSum sum = add_in_window(part);
     if (!join_sums<size.words>(p, result, size.below, ticket, sum))
         return;
     if (is_plain<In>(p, sum.flags)) {
