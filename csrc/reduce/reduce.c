@@ -31,19 +31,22 @@ void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool 
     layout->item_bytes = gr_dtypes[self->dtype].item_bytes;
     layout->result_bytes = result_bytes_of(self);
     layout->in_c_order = gr_op_is_positional(op);
-    layout->has_pieces = gr_op_has_pieces(op, self->dtype);
+    const bool has_pieces = gr_op_has_pieces(op, self->dtype);
+    layout->pair = gr_op_is_pair(op);
+    layout->has_pieces = has_pieces && !layout->pair;
+    layout->pair_elements =
+        has_pieces && layout->pair && !exact ? GR_PAIR_ELEMENTS(layout->item_bytes, op == GR_OP_average) : 0;
     layout->compute_bound = gr_op_has(op, GR_COMPUTE_BOUND);
     layout->short_tiles = self->dtype == GR_DTYPE_f64 && op == GR_OP_rootnorm;
     layout->fixed_order = gr_op_fixes_order(op, self->dtype);
     layout->fixed_axis = gr_op_fixes_axis(op);
     layout->keeps_elements = gr_op_is_mean(op) && self->dtype == GR_DTYPE_f32;
     layout->state_bytes = gr_ops[op].state_bytes;
-    layout->pair = gr_op_is_pair(op);
     layout->packed = packed && !layout->pair;
     layout->only_rows = gr_op_numbers(op) > 1;
     layout->only_axis = layout->only_rows || gr_op_has(op, GR_SHARES_FILE);
     /* A batch of one row has the bits that the row has among others: not those of the flat kernels. */
-    const bool of_batch = layout->has_pieces && keeps_an_axis(layout);
+    const bool of_batch = has_pieces && keeps_an_axis(layout);
     const bool flat = has_flat(op, device) && !layout->only_rows && !gr_op_is_denominator(op);
     layout->single_pass = packed && flat && !of_batch;
     layout->rearranged = !exact && !layout->only_rows;

@@ -1,8 +1,9 @@
 """The traps of reductions along axes of any layout, each as a change of our sources."""
 
-from mutants import Mutant
+from mutants import INCLUDE, Mutant
 
 PLAN = "csrc/reduce/general/plan.c"
+PAIRS = INCLUDE + "reduce/general/pair_pieces.cuh"
 
 
 def layouts(name):
@@ -57,6 +58,22 @@ MUTANTS = (
         "iterator.step_remainder = step % extent;",
         "iterator.step_remainder = step;",
         layouts("views"),
+    ),
+    Mutant(
+        "the first strip of a pair of rows is left out",
+        PAIRS,
+        "reduce_pair_pieces",
+        "for (k = 0; k * strip + lane < count; ++k)",
+        "for (k = 1; k * strip + lane < count; ++k)",
+        ("tests/reductions/test_pairs_of_rows.py", "-k", "exact_ones"),
+    ),
+    Mutant(
+        "strips that groups share are combined in another order",
+        PAIRS,
+        "reduce_pair_pieces",
+        "for (k = 0; k * strip + lane < count; ++k)",
+        "for (k = (count - lane - 1) / strip + 1; count > lane && k-- > 0;)",
+        ("tests/reductions/test_pairs_of_rows.py", "-k", "many_rows"),
     ),
     Mutant(
         "general kernels do not wait",

@@ -63,7 +63,7 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "norm(ord=3)": (of("norm", 3), FLOATS + COMPLEX),
     "norm(ord=inf)": (of("norm", np.inf), FLOATS + COMPLEX),
     "quantile": (of("quantile", 0.3), FLOATS),
-    "average": (weighted, ("float32", "float64")),
+    "average": (weighted, FLOATS + COMPLEX),
     "vecdot": (pairs, FLOATS + COMPLEX),
 }  # fmt: skip
 NEED_LENGTH = {
@@ -149,7 +149,7 @@ def prepared(name: str, data: np.ndarray) -> np.ndarray:
         data = (1 + data / 4096).astype(data.dtype)
     if name in ("logsumexp", "softmax_denominator", "softmax", "log_softmax"):
         data = (data / 64).astype(data.dtype)
-    if name == "average":
+    if name == "average" and data.dtype.kind == "f":
         data = abs(data)
     if name.startswith("nan"):
         data = data.copy()

@@ -429,6 +429,57 @@ static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
                       parts);
 }
 
+/* ---- pieces of two vectors ---- */
+
+static bool enough_for_whole(const gr_general_params *p);
+
+/* Cuts a row of two vectors into pieces of GR_PAIR_STRIPS strips, and a strip into `elements` per lane. */
+static gr_pieces cut_pair(uint64_t run, uint32_t elements) {
+    const uint32_t lanes = power_of_two_from(gr_ceil_div(run, elements), WARP);
+    const uint64_t strips = gr_ceil_div(run, (uint64_t)elements * lanes);
+    const uint32_t long_each = power_of_two_from(gr_ceil_div(strips, MAX_PIECES), UINT32_MAX / 2);
+    const uint32_t each = long_each > GR_PAIR_STRIPS ? long_each : (uint32_t)GR_PAIR_STRIPS;
+    return (gr_pieces){.run = run,
+                       .length = (uint64_t)each * lanes * elements,
+                       .pieces = (uint32_t)gr_ceil_div(strips, each),
+                       .lane_bits = log2_of(lanes),
+                       .each = each};
+}
+
+static bool plan_pair_pieces(const gr_layout *layout, gr_general_launch *launch) {
+    gr_general_params *p = &launch->params;
+    const int64_t item = (int64_t)layout->item_bytes;
+    const uint32_t elements = layout->pair_elements;
+    if (elements == 0 || p->count <= 1 || p->along.extent[1] > 1 || p->along.stride[0] != item ||
+        p->along.second_stride[0] != item)
+        return false;
+    /* A thread of `whole` takes the elements of a short row in the same order. */
+    if (p->count <= elements && !layout->only_axis && enough_for_whole(p))
+        return false;
+    launch->resident_blocks = axis_resident_blocks(layout);
+    gr_pieces pieces = cut_pair(p->count, elements);
+    const uint64_t lanes = (uint64_t)1 << pieces.lane_bits;
+    const uint64_t strips = gr_ceil_div(p->count, lanes * elements);
+    /* As in share_row: if there are few threads, several groups of lanes share a piece. A block takes a row
+       of few pieces. */
+    const uint64_t enough = gr_ceil_div(launch->resident_blocks * GR_GENERAL_THREADS * 3, 8);
+    const bool shares =
+        p->results * pieces.pieces * lanes < enough && pieces.each == GR_PAIR_STRIPS && strips > 1;
+    const bool one_block = pieces.pieces <= GR_PAIR_STRIPS_APART;
+    const uint32_t side_by_side =
+        shares && !one_block ? 1 : power_of_two_from(pieces.pieces, GR_PIECE_BRANCHES);
+    if (shares) {
+        const uint32_t share = power_of_two_from(strips, GR_PAIR_STRIPS) / side_by_side;
+        pieces.share_bits = log2_of(share);
+        pieces.each = side_by_side;
+    }
+    p->pieces = pieces;
+    p->threads_along = (uint32_t)(lanes * side_by_side) << pieces.share_bits;
+    launch->of_pieces = true;
+    return set_launch(launch, "pieces", gr_ceil_div(p->results, GR_GENERAL_THREADS / p->threads_along),
+                      gr_ceil_div(pieces.pieces, side_by_side));
+}
+
 /* ---- columns ---- */
 
 /* Splits the threads of a block between neighbouring slots, rows of a slot, and batches. `min_across`: min.
@@ -629,6 +680,8 @@ static bool plan_one(const gr_layout *layout, gr_general_launch *launch) {
         scattered &&
         ((p->results * p->count <= FEW_SCATTERED && !is_row_in_fixed_order(layout, p)) || short_axis);
     const bool side_by_side = layout->packed && !layout->has_second && p->count > 0 && !few;
+    if (plan_pair_pieces(layout, launch))
+        return true;
     if (side_by_side && layout->only_rows)
         return plan_pieces(layout, launch) || plan_rows(layout, launch) || plan_any(layout, launch);
     const bool all = side_by_side && !layout->only_axis;

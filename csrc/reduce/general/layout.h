@@ -43,7 +43,8 @@ typedef struct gr_layout {
     bool fixed_order; /* Threads of `tiles` take elements in an order that depends on their number alone. */
     bool
         fixed_axis; /* `axis` takes elements along one axis in an order that depends on their number alone. */
-    unsigned state_bytes; /* bytes of a State whose registers lower occupancy; else 0 */
+    unsigned state_bytes;   /* bytes of a State whose registers lower occupancy; else 0 */
+    unsigned pair_elements; /* elements of a lane in a strip of `pieces` of two vectors; 0: no such kernel */
 } gr_layout;
 
 static inline uint64_t gr_magnitude(int64_t stride) {

@@ -19,10 +19,17 @@ enum {
     GR_LAST_IN_FLIGHT = 8,     /* States that a thread of `last` loads at once */
     GR_STRIP_BYTES = 128,      /* bytes of a strip of `pieces`, of one lane */
     GR_STRIPS_APART = 2,       /* strips of a group of lanes, of a piece that several groups share */
+    GR_PAIR_STRIPS = 8,        /* strips of a piece of two vectors, */
+    GR_PAIR_STRIPS_APART = 4,  /* and of a group of lanes, if several groups share a piece */
     GR_PIECE_BRANCHES = 8,     /* branches of a node of the tree that combines pieces, */
     GR_PIECE_LEVELS = 4,       /* and its largest height */
     GR_TILE_BYTES = 16384,     /* bytes of elements in the shared memory of a block of `tiles` */
 };
+
+/* Elements of a lane in a strip of two vectors, whose loads are in flight at once. Large States take long to
+   combine: an average has more elements per lane. */
+#define GR_PAIR_ELEMENTS(item_bytes, is_average)                                                             \
+    ((item_bytes) > 8 || ((item_bytes) > 4 && !(is_average)) ? 4 : 8)
 
 /* Blocks per multiprocessor that the registers of general kernels must allow (__launch_bounds__): loads of
    fewer threads do not saturate memory. `width`: results of a thread of `columns`. */

@@ -2,8 +2,8 @@
 #include "reduce/general/instantiate.cuh"
 #include "reduce/ops/pairs.cuh"
 
-#define GR_REAL_ROW(dtype, In) GR_TAKES_TWO(average, Average, dtype, In)
+#define GR_REAL_ROW(dtype, In) GR_TAKES_TWO(average, Average, dtype, In, true)
 #define GR_COMPLEX_ROW(dtype, In)                                                                            \
-    GR_TAKES_TWO(average, Average, dtype, In)                                                                \
-    GR_TAKES_TWO(vecdot, VecDot, dtype, In)
+    GR_TAKES_TWO(average, Average, dtype, In, true)                                                          \
+    GR_TAKES_TWO(vecdot, VecDot, dtype, In, false)
 #include "reduce/floats.cuh"

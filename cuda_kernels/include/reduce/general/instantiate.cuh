@@ -10,6 +10,7 @@
 #include "reduce/general/last.cuh"
 #include "reduce/general/map.cuh"
 #include "reduce/general/ordered_tiles.cuh"
+#include "reduce/general/pair_pieces.cuh"
 #include "reduce/general/pieces.cuh"
 #include "reduce/general/rows.cuh"
 #include "reduce/general/small_integers.cuh"
@@ -46,6 +47,9 @@ template <class F, class In> constexpr unsigned pieces_occupancy = rows_occupanc
 #define GR_PIECES(op, F, dtype, In)                                                                          \
     GR_GENERAL(pieces, (pieces_occupancy<F<In>, In>), op, dtype,                                             \
                reduce_pieces<F<In>, RowAccumulator<F<In>, In>, In>)
+#define GR_PAIR_PIECES(op, F, dtype, In, is_average)                                                         \
+    GR_GENERAL(pieces, (pair_occupancy<F<In>>), op, dtype,                                                   \
+               reduce_pair_pieces<F<In>, In, GR_PAIR_ELEMENTS(sizeof(In), is_average)>)
 #define GR_TILES(op, F, dtype, In) GR_GENERAL(tiles, 1, op, dtype, reduce_ordered_tiles<F<In>, In>)
 #define GR_COLUMNS(op, F, dtype, In)                                                                         \
     GR_GENERAL(columns, (columns_occupancy<F<In>, In>), op, dtype, reduce_columns<F<In>, In>)
@@ -85,7 +89,9 @@ template <class F, class In> constexpr unsigned pieces_occupancy = rows_occupanc
     GR_GENERAL(axis, 1, op, dtype, reduce_axis<F, __VA_ARGS__>)                                              \
     GR_GENERAL(last, 1, op, dtype, reduce_last<F>)
 #define GR_TAKES_AXIS(op, F, dtype, In) GR_AXIS(op, F<In>, dtype, FromElement<F<In>, In>)
-#define GR_TAKES_TWO(op, F, dtype, In) GR_AXIS(op, F<In>, dtype, FromPair<F<In>, In>)
+#define GR_TAKES_TWO(op, F, dtype, In, is_average)                                                           \
+    GR_AXIS(op, F<In>, dtype, FromPair<F<In>, In>)                                                           \
+    GR_PAIR_PIECES(op, F, dtype, In, is_average)
 #define GR_TAKES_ROWS(op, F, dtype, In)                                                                      \
     GR_TAKES_AXIS(op, F, dtype, In)                                                                          \
     GR_ROWS(op, F, dtype, In)                                                                                \
@@ -129,10 +135,15 @@ template <class F, class In> constexpr unsigned pieces_occupancy = rows_occupanc
 #define GR_TAKES_MASKED(op, F, dtype, In, ...)                                                               \
     GR_GENERAL(masked_axis, 1, op, dtype, reduce_axis<F<In>, FromMasked<F<In>, In>>)
 
-#define GR_TAKES_PAIR(op, F, dtype, In, ...)                                                                 \
-    GR_GENERAL(axis, 1, op, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                                  \
-    GR_GENERAL(whole, 1, op, dtype, reduce_whole<F<In>, FromPair<F<In>, In>>)                                \
-    GR_GENERAL(last, 1, op, dtype, reduce_last<F<In>>)
+#define GR_TAKES_PAIR(op, F, dtype, In, kind, ...)                                                           \
+    GR_TAKES_PAIR_##kind(op, F, dtype, In)                                                                   \
+        GR_GENERAL(axis, 1, op, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                              \
+            GR_GENERAL(whole, 1, op, dtype, reduce_whole<F<In>, FromPair<F<In>, In>>)                        \
+                GR_GENERAL(last, 1, op, dtype, reduce_last<F<In>>)
+
+#define GR_TAKES_PAIR_BITS(...)
+#define GR_TAKES_PAIR_REAL(op, F, dtype, In) GR_PAIR_PIECES(op, F, dtype, In, false)
+#define GR_TAKES_PAIR_COMPLEX GR_TAKES_PAIR_REAL
 
 #define GR_TAKES_BITS(op, F, dtype, In, kind, bytes) GR_TAKES_BITS_##kind(op, F, dtype, In, kind, bytes)
 #define GR_TAKES_BITS_BITS GR_TAKES_ALL
