@@ -68,14 +68,6 @@ MUTANTS = (
         order("elements_of_ranks"),
     ),
     Mutant(
-        "what is alike adds one of its warp",
-        KEYS,
-        "Digit",
-        "same ? 32u : 1u",
-        "1u",
-        order("elements_that_are_alike"),
-    ),
-    Mutant(
         "bins keep what a digit left",
         SELECT,
         "order_digit",

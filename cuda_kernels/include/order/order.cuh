@@ -188,13 +188,8 @@ template <class Key> struct Digit {
                     slot |= group << bits;
                 }
             }
-            if (!__any_sync(0xffffffffu, there))
-                return;
-            // Elements that are all the same would otherwise wait for one another.
-            int same;
-            __match_all_sync(0xffffffffu, there ? slot : ~0u, &same);
-            if (there && (!same || threadIdx.x % 32 == 0))
-                atomicAdd(&bins[slot], same ? 32u : 1u);
+            if (there)
+                atomicAdd(&bins[slot], 1u); // elements of a warp in one bin take one step
         });
         return nans;
     }
