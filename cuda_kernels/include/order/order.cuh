@@ -246,18 +246,20 @@ template <class Key> struct Gather {
                 below += counts[0][w];
                 equal += counts[1][w];
             }
+            if (own_below + own_equal != 0) {
 #pragma unroll
-            for (unsigned j = 0; j < each; ++j) {
-                const uint64_t ties_before = e + __popc(is_equal[j] & before);
-                if (is_below[j] >> lane & 1 || (is_equal[j] >> lane & 1 && ties_before < ties)) {
-                    const uint64_t at = b + __popc(is_below[j] & before) + min(ties_before, ties);
-                    if (at < most) { // unless the elements are written meanwhile
-                        out[at] = held[j];
-                        indices[at] = int64_t(from + j * 32);
+                for (unsigned j = 0; j < each; ++j) {
+                    const uint64_t ties_before = e + __popc(is_equal[j] & before);
+                    if (is_below[j] >> lane & 1 || (is_equal[j] >> lane & 1 && ties_before < ties)) {
+                        const uint64_t at = b + __popc(is_below[j] & before) + min(ties_before, ties);
+                        if (at < most) { // unless the elements are written meanwhile
+                            out[at] = held[j];
+                            indices[at] = int64_t(from + j * 32);
+                        }
                     }
+                    b += __popc(is_below[j]);
+                    e += __popc(is_equal[j]);
                 }
-                b += __popc(is_below[j]);
-                e += __popc(is_equal[j]);
             }
             __syncthreads();
         }

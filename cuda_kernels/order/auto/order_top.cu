@@ -14,14 +14,14 @@ __device__ void count_part(const gr_order_params &p, const Keys<Key> &keys, uint
     __syncthreads();
     const Key *elements = reinterpret_cast<const Key *>(p.in) + line * p.length;
     const uint64_t begin = blockIdx.x * p.part, end = min(begin + p.part, p.length);
-    uint64_t below = 0, equal = 0;
+    unsigned own_below = 0, own_equal = 0; // of a thread, that has fewer than 2^32 elements
     each_element(elements, begin, end, [&](Key x, bool there) {
         const Key own = keys.of(x);
-        below += there && own < key;
-        equal += there && own == key;
+        own_below += there && own < key;
+        own_equal += there && own == key;
     });
-    below = __shfl_sync(0xffffffffu, sum_up_to(below), 31);
-    equal = __shfl_sync(0xffffffffu, sum_up_to(equal), 31);
+    const uint64_t below = __shfl_sync(0xffffffffu, sum_up_to(uint64_t(own_below)), 31);
+    const uint64_t equal = __shfl_sync(0xffffffffu, sum_up_to(uint64_t(own_equal)), 31);
     if (threadIdx.x % 32 == 0) {
         atomicAdd(&counts[0], static_cast<unsigned long long>(below));
         atomicAdd(&counts[1], static_cast<unsigned long long>(equal));
