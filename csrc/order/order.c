@@ -4,13 +4,12 @@
 
 #include <stddef.h>
 
-#include "base/limits.h"
 #include "executor/executor.h"
+#include "order/few_lines.h"
 
 enum {
     MAX_SHARED_LINE = 31744,  /* max. bytes of a line in shared memory */
     MAX_LONE_LINE = 96 << 10, /* the same where there are few lines, of doubles, and few ranks */
-    FEW_RANKS = 2,            /* ranks up to which histograms have the larger digit */
     SMALL_LINE = 32,          /* elements of a line up to which a warp selects from several lines */
     NETWORK_LINE = 128,       /* elements of a line that a sorting network sorts */
     WHOLE_TILE = 16, /* bytes of a line per selected element from which sorting the whole line is as fast */
@@ -18,14 +17,11 @@ enum {
     WAVES = 4,              /* waves of resident blocks */
     LINES_PER_SM = 2,       /* lines per SM from which each line gets one block, whatever its length */
     STATIC_BYTES = 2 << 10, /* static shared memory of the kernel that selects from lines, at most */
-    MAX_ZEROED = 64 << 10,  /* max. bytes of zero-initialised workspace */
+    LIST_PART = 1024,       /* elements of a full list per block */
 };
 
 _Static_assert((int)NETWORK_LINE <= (int)GR_ORDER_WARP_TILE,
                "longer lines may be sorted as they are, which is not in place");
-
-/* Suffixes of kernels' names, by bytes of a key. */
-static const char *const key_names[] = {[1] = "b8", [2] = "b16", [4] = "b32", [8] = "b64"};
 
 /* The bits of infinity; 0: the dtype has none. */
 static const uint64_t infinities[GR_DTYPE_COUNT] = {[GR_DTYPE_f16] = 0x7c00,
@@ -37,111 +33,60 @@ bool gr_order_takes(gr_dtype dtype) {
     return !gr_dtype_is_complex(dtype);
 }
 
-/* Blocks that the reference device holds at once. */
-static uint64_t resident_blocks(void) {
-    return (uint64_t)gr_reference_device.multiprocessors * GR_ORDER_BLOCKS_PER_SM;
-}
-
-/* Numbers of the launches' buffers. 0 is the input; in other fields it means that there is none. */
-typedef struct buffers {
-    uint32_t in, ranks, out, indices, states, bins, tickets, counts;
-} buffers;
-
 /* Numbers of a buffer of elements and of one of their indices. */
 typedef struct element_buffers {
     uint32_t elements, indices;
 } element_buffers;
 
-typedef struct planner {
-    const gr_order_request *of;
-    gr_program *program;
-    gr_order_params params;
-    buffers at;
-    uint32_t item; /* bytes per element */
-    bool top;
-    bool in_shared; /* a block that selects from a line holds it in shared memory */
-} planner;
-
-/* Appends a launch of full blocks, which loop if they would be too many for a grid. */
-static gr_step *append(planner *self, const char *file, const char *kernel, uint64_t blocks,
-                       const void *params, size_t bytes) {
-    gr_step *step = gr_program_step(self->program, GR_STEP_LAUNCH, params, bytes);
-    step->grid[0] = (uint32_t)gr_min(blocks, GR_MAX_GRID);
-    step->block[0] = GR_ORDER_THREADS;
-    step->pdl = true;
-    step->kernel.owner = self->top ? "topk" : "quantile";
-    GR_KERNEL_NAME(step->kernel.file, "order_", file);
-    GR_KERNEL_NAME(step->kernel.entry, "order_", kernel, "_", key_names[self->item]);
-    return step;
-}
-
-static gr_step *launch(planner *self, const char *file, const char *kernel, uint64_t blocks,
-                       const gr_order_params *params) {
-    gr_program *program = self->program;
-    const buffers *at = &self->at;
-    gr_step *step = append(self, file, kernel, blocks, params, sizeof *params);
-    const struct {
-        size_t offset;
-        uint32_t buffer;
-    } pointers[] = {
-        {offsetof(gr_order_params, ranks), at->ranks},     {offsetof(gr_order_params, out), at->out},
-        {offsetof(gr_order_params, indices), at->indices}, {offsetof(gr_order_params, states), at->states},
-        {offsetof(gr_order_params, bins), at->bins},       {offsetof(gr_order_params, tickets), at->tickets},
-        {offsetof(gr_order_params, counts), at->counts},
-    };
-    gr_program_relocate(program, offsetof(gr_order_params, in), at->in);
-    for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; ++i)
-        if (pointers[i].buffer != 0)
-            gr_program_relocate(program, pointers[i].offset, pointers[i].buffer);
-    return step;
-}
-
-/* Splits lines into parts, which together are one wave of blocks. */
+/* Splits lines into parts, which together are at most one wave of blocks. Of lists, a part has about
+   LIST_PART elements. */
 static void split_lines(gr_order_params *params) {
-    const uint64_t line_blocks = gr_ceil_div(resident_blocks(), params->lines);
+    uint64_t line_blocks = gr_ceil_div(gr_order_resident_blocks(), params->lines);
+    if (params->flags & GR_ORDER_SAMPLED)
+        line_blocks = gr_min(line_blocks, gr_ceil_div(params->capacity, LIST_PART));
     const uint64_t tiles = gr_ceil_div(params->length, GR_ORDER_TILE);
     params->part = gr_ceil_div(tiles, line_blocks) * GR_ORDER_TILE;
     params->parts = gr_ceil_div(params->length, params->part);
 }
 
 /* One launch, in which a warp or some lanes of it select from a line. */
-static void plan_small(planner *self) {
+static void plan_small(gr_order_planner *self) {
     gr_order_params params = self->params;
     const bool small = params.length <= SMALL_LINE;
     while (1u << params.bits < gr_min(params.length, SMALL_LINE))
         ++params.bits;
     params.flags |= (self->top ? GR_ORDER_TOPK : 0) | (self->of->sorted ? GR_ORDER_SORTED_OUTPUT : 0);
     const uint64_t of_block = GR_ORDER_THREADS >> params.bits;
-    launch(self, "small", small ? "small" : "few",
-           gr_min(gr_ceil_div(params.lines, of_block), resident_blocks() * WAVES), &params);
+    gr_order_launch(self, "small", small ? "small" : "few",
+                    gr_min(gr_ceil_div(params.lines, of_block), gr_order_resident_blocks() * WAVES), &params);
 }
 
 /* One launch, in which a block selects from a line. */
-static void plan_rows(planner *self) {
+static void plan_rows(gr_order_planner *self) {
     gr_order_params params = self->params;
     const bool in_shared = self->in_shared;
     uint32_t threads = 32;
     while (threads < GR_ORDER_THREADS && threads * 8u < params.length)
         threads *= 2;
     params.chunk = gr_min(params.rank_count, GR_ORDER_MAX_RANKS);
-    params.bits =
-        !in_shared && params.chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
+    params.bits = !in_shared && params.chunk <= GR_ORDER_FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS
+                                                                   : GR_ORDER_DIGIT_BITS;
     params.flags |= (in_shared ? GR_ORDER_IN_SHARED : 0) | (self->top ? GR_ORDER_TOPK : 0);
-    gr_step *step = launch(self, "select", "rows", params.lines, &params);
+    gr_step *step = gr_order_launch(self, "select", "rows", params.lines, &params);
     step->block[0] = threads;
     step->shared_bytes = (uint32_t)((params.chunk << params.bits) * sizeof(uint32_t));
     step->shared_bytes += in_shared ? (uint32_t)(params.length * self->item) : 0;
 }
 
 /* Allocates the memory between launches. Zeroed memory is zero after the launches, too. */
-static void alloc_workspace(planner *self, uint32_t bits) {
+static void alloc_workspace(gr_order_planner *self, uint32_t bits) {
     const gr_order_params *params = &self->params;
     gr_program *program = self->program;
-    buffers *at = &self->at;
+    gr_order_buffers *at = &self->at;
     const size_t chunks = (size_t)(params->lines * gr_ceil_div(params->rank_count, params->chunk));
     const size_t bytes = (chunks * params->chunk << bits) * sizeof(uint64_t),
                  tickets = chunks * 2 * sizeof(uint32_t);
-    const bool kept = bytes + tickets <= MAX_ZEROED;
+    const bool kept = bytes + tickets <= GR_ORDER_MAX_ZEROED;
     const gr_buffer_kind memory = kept ? GR_BUFFER_ZEROED : GR_BUFFER_TEMPORARY;
     at->bins = gr_program_buffer(program, memory, bytes);
     at->tickets = gr_program_buffer(program, memory, tickets);
@@ -154,11 +99,11 @@ static void alloc_workspace(planner *self, uint32_t bits) {
 }
 
 /* Radix select with one launch per digit, several blocks per line. */
-static void plan_digits(planner *self) {
+static void plan_digits(gr_order_planner *self) {
     gr_order_params *params = &self->params;
     params->chunk = gr_min(params->rank_count, GR_ORDER_MAX_RANKS);
     const uint32_t max_bits =
-        params->chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
+        params->chunk <= GR_ORDER_FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
     const uint32_t width = self->item * 8, digits = (width + max_bits - 1) / max_bits;
     split_lines(params);
     alloc_workspace(self, (width + digits - 1) / digits);
@@ -170,7 +115,7 @@ static void plan_digits(planner *self) {
         left -= now.bits;
         now.shift = left;
         now.flags |= (i == 0 ? GR_ORDER_FIRST_DIGIT : 0) | (left == 0 ? GR_ORDER_LAST_DIGIT : 0);
-        gr_step *step = launch(self, "select", "digit", params->parts, &now);
+        gr_step *step = gr_order_launch(self, "select", "digit", params->parts, &now);
         step->grid[1] = (uint32_t)params->lines;
         step->grid[2] = (uint32_t)gr_ceil_div(params->rank_count, params->chunk);
         const size_t counting = (params->chunk << now.bits) * sizeof(uint32_t),
@@ -179,30 +124,31 @@ static void plan_digits(planner *self) {
     }
 }
 
-static void plan_gather(planner *self) {
+static void plan_gather(gr_order_planner *self) {
     gr_order_params params = self->params;
+    split_lines(&params);
     self->at.counts = gr_program_buffer(self->program, GR_BUFFER_TEMPORARY,
                                         (size_t)(params.lines * params.parts) * 2 * sizeof(uint64_t));
     for (int counted = 0; counted < 2; ++counted) {
         params.flags = self->params.flags | (counted ? 0 : GR_ORDER_COUNT_PARTS);
-        launch(self, "top", "gather", params.parts, &params)->grid[1] = (uint32_t)params.lines;
+        gr_order_launch(self, "top", "gather", params.parts, &params)->grid[1] = (uint32_t)params.lines;
     }
 }
 
 /* Bitonic sort in place, by a warp or a block per line. */
-static void plan_network(planner *self, element_buffers at) {
-    self->at = (buffers){.out = at.elements, .indices = at.indices};
+static void plan_network(gr_order_planner *self, element_buffers at) {
+    self->at = (gr_order_buffers){.out = at.elements, .indices = at.indices};
     uint32_t threads = 32;
     while (threads * (GR_ORDER_NETWORK_TILE / GR_ORDER_THREADS) < self->params.k &&
            threads < GR_ORDER_THREADS)
         threads *= 2;
-    launch(self, "top", "sort", self->params.lines, &self->params)->block[0] = threads;
+    gr_order_launch(self, "top", "sort", self->params.lines, &self->params)->block[0] = threads;
 }
 
-static gr_step *launch_sort(planner *self, const char *kernel, uint64_t blocks,
+static gr_step *launch_sort(gr_order_planner *self, const char *kernel, uint64_t blocks,
                             const gr_order_sort_params *params, element_buffers from, element_buffers to) {
     gr_program *program = self->program;
-    gr_step *step = append(self, "sort", kernel, blocks, params, sizeof *params);
+    gr_step *step = gr_order_append(self, "sort", kernel, blocks, params, sizeof *params);
     gr_program_relocate(program, offsetof(gr_order_sort_params, in), from.elements);
     if (from.indices != 0)
         gr_program_relocate(program, offsetof(gr_order_sort_params, in_indices), from.indices);
@@ -212,7 +158,7 @@ static gr_step *launch_sort(planner *self, const char *kernel, uint64_t blocks,
 }
 
 /* One launch, in which a block sorts a line. */
-static void plan_tiles(planner *self, const gr_order_sort_params *params, element_buffers from,
+static void plan_tiles(gr_order_planner *self, const gr_order_sort_params *params, element_buffers from,
                        element_buffers to) {
     const bool fewer = params->length <= GR_ORDER_SMALL_SORT_TILE;
     const uint32_t each = (fewer ? GR_ORDER_SMALL_SORT_TILE : GR_ORDER_SORT_TILE) / GR_ORDER_THREADS;
@@ -224,8 +170,8 @@ static void plan_tiles(planner *self, const gr_order_sort_params *params, elemen
 
 /* LSD radix sort: three launches per digit (histograms, prefix sums, scatter). Elements alternate between
    two buffers; the last digit scatters to `to`. */
-static void plan_radix_sort(planner *self, gr_order_sort_params params, uint32_t digits, element_buffers from,
-                            element_buffers to, element_buffers other) {
+static void plan_radix_sort(gr_order_planner *self, gr_order_sort_params params, uint32_t digits,
+                            element_buffers from, element_buffers to, element_buffers other) {
     gr_program *program = self->program;
     const uint64_t rows = params.lines * GR_ORDER_DIGITS;
     params.tiles = gr_ceil_div(params.length, GR_ORDER_SORT_TILE);
@@ -254,7 +200,7 @@ static uint32_t sort_passes(uint64_t length, uint32_t item) {
 }
 
 /* Sorts lines of `length` elements and writes the first `k`. */
-static void plan_sort(planner *self, uint64_t length, element_buffers from, element_buffers to,
+static void plan_sort(gr_order_planner *self, uint64_t length, element_buffers from, element_buffers to,
                       element_buffers other) {
     const gr_order_params *request_params = &self->params;
     const gr_order_sort_params params = {
@@ -283,32 +229,32 @@ static bool sorts_whole_lines(const gr_order_request *self) {
     return self->sorted && (fits || self->k == self->length);
 }
 
-static void plan_count_valid(planner *self) {
+static void plan_count_valid(gr_order_planner *self) {
     gr_order_params *params = &self->params;
     split_lines(params);
     params->flags |= GR_ORDER_COUNT_VALID;
     gr_program_clear(self->program, self->at.out);
-    launch(self, "top", "gather", params->parts, params)->grid[1] =
+    gr_order_launch(self, "top", "gather", params->parts, params)->grid[1] =
         (uint32_t)gr_min(params->lines, GR_MAX_GRID_YZ);
 }
 
 /* Whether lines fit in shared memory: of as many blocks per SM as registers allow; or, as several digits take
    a launch each otherwise, of one block. */
-static bool fits_shared(const planner *self, const gr_device_caps *caps) {
+static bool fits_shared(const gr_order_planner *self, const gr_device_caps *caps) {
     const uint64_t bytes = self->params.length * self->item;
     const uint64_t bins = self->params.rank_count * sizeof(uint32_t) << GR_ORDER_DIGIT_BITS;
     return bytes <= MAX_SHARED_LINE ||
-           (self->item == 8 && self->params.rank_count <= FEW_RANKS && bytes <= MAX_LONE_LINE &&
+           (self->item == 8 && self->params.rank_count <= GR_ORDER_FEW_RANKS && bytes <= MAX_LONE_LINE &&
             bytes + bins + STATIC_BYTES <= caps->shared_per_block &&
             self->params.lines <= gr_reference_device.multiprocessors);
 }
 
-static bool selects_by_block(const planner *self) {
+static bool selects_by_block(const gr_order_planner *self) {
     return self->in_shared ||
            self->params.lines >= (uint64_t)gr_reference_device.multiprocessors * LINES_PER_SM;
 }
 
-static void plan_topk(planner *self) {
+static void plan_topk(gr_order_planner *self) {
     gr_order_params *params = &self->params;
     const gr_order_request *of = self->of;
     gr_program *program = self->program;
@@ -334,14 +280,30 @@ static void plan_topk(planner *self) {
         return;
     }
     const element_buffers found = of->sorted && times % 2 == 1 ? other : out;
-    if (selects_by_block(self)) {
+    const bool sampled = gr_order_samples_lines(self);
+    if (gr_order_selects_few(self) || (sampled && of->k <= GR_ORDER_BLOCK_TOP)) {
+        self->at.out = self->at.indices = 0;
+        if (sampled)
+            gr_order_plan_window(self, true);
+        self->at.out = out.elements;
+        self->at.indices = out.indices;
+        gr_order_plan_block(self);
+        return;
+    }
+    if (sampled) {
+        self->at.out = 0;
+        gr_order_plan_window(self, false);
+    }
+    if (!sampled && selects_by_block(self)) {
         self->at.out = found.elements;
         self->at.indices = found.indices;
         plan_rows(self);
     } else {
         self->at.out = 0;
         plan_digits(self);
-        self->at = (buffers){.states = self->at.states, .out = found.elements, .indices = found.indices};
+        self->at =
+            (gr_order_buffers){.states = self->at.states, .out = found.elements, .indices = found.indices};
+        params->flags &= ~(uint32_t)GR_ORDER_SAMPLED;
         plan_gather(self);
     }
     if (of->sorted)
@@ -349,15 +311,15 @@ static void plan_topk(planner *self) {
 }
 
 /* Interpolates between the selected elements in `at.out`. */
-static void plan_interpolation(planner *self, uint32_t out) {
+static void plan_interpolation(gr_order_planner *self, uint32_t out) {
     const gr_order_request *of = self->of;
     gr_order_quantiles quantiles = *of->quantiles;
     quantiles.lines = of->lines;
     quantiles.ranks = of->ranks;
     quantiles.from = (uint32_t)of->dtype;
-    gr_step *step =
-        append(self, "between", "between", gr_ceil_div(quantiles.lines * quantiles.results, GR_ORDER_THREADS),
-               &quantiles, sizeof quantiles);
+    gr_step *step = gr_order_append(self, "between", "between",
+                                    gr_ceil_div(quantiles.lines * quantiles.results, GR_ORDER_THREADS),
+                                    &quantiles, sizeof quantiles);
     GR_KERNEL_NAME(step->kernel.entry, "order_between");
     gr_program_relocate(self->program, offsetof(gr_order_quantiles, in), self->at.out);
     if (of->valid_middle || of->valid_quantile)
@@ -366,13 +328,14 @@ static void plan_interpolation(planner *self, uint32_t out) {
 }
 
 /* Whether a warp or a block selects from a line that it holds, and counts its valid elements as well. */
-static bool counts_lines(const planner *self) {
-    return self->params.length <= GR_ORDER_WARP_TILE || self->in_shared;
+static bool counts_lines(const gr_order_planner *self) {
+    return self->params.length <= GR_ORDER_WARP_TILE || gr_order_selects_few(self) ||
+           (self->in_shared && !gr_order_samples_lines(self));
 }
 
 /* Counts the valid elements of each line, from which the selection computes its ranks. */
-static void plan_valid(planner *self) {
-    planner counting = *self;
+static void plan_valid(gr_order_planner *self) {
+    gr_order_planner counting = *self;
     self->at.ranks = counting.at.out =
         gr_program_buffer(self->program, GR_BUFFER_TEMPORARY, (size_t)self->params.lines * sizeof(uint64_t));
     if (counts_lines(self))
@@ -381,7 +344,19 @@ static void plan_valid(planner *self) {
         plan_count_valid(&counting);
 }
 
-static void plan_select(planner *self) {
+/* Whether a block selects from each line or its list, for SELECT. */
+static bool selects_with_block(const gr_order_planner *self) {
+    return gr_order_selects_few(self) || (gr_order_samples_lines(self) && gr_order_selects_from_list(self));
+}
+
+/* Whether the result of a line is the mean of the elements of its ranks. */
+static bool is_middle(const gr_order_request *self) {
+    return self->quantiles != NULL && self->quantiles->mean == GR_ORDER_MIDPOINT &&
+           self->quantiles->results == 1 && self->quantiles->lower[0] == 0 &&
+           self->quantiles->upper[0] == self->ranks - 1;
+}
+
+static void plan_select(gr_order_planner *self) {
     const gr_order_request *of = self->of;
     gr_order_params *params = &self->params;
     const uint32_t out = self->at.out;
@@ -396,16 +371,25 @@ static void plan_select(planner *self) {
     } else {
         self->at.ranks = gr_program_input(self->program, 1);
     }
-    if (of->quantiles != NULL)
+    const bool block = selects_with_block(self), middle = block && is_middle(of);
+    if (of->quantiles != NULL && !middle)
         self->at.out = gr_program_buffer(self->program, GR_BUFFER_TEMPORARY,
                                          (size_t)(of->lines * of->ranks) * self->item);
+    params->flags |= middle ? GR_ORDER_MIDDLE_RESULT : 0;
     if (of->length <= GR_ORDER_WARP_TILE)
         plan_small(self);
-    else if (selects_by_block(self))
+    else if (block) {
+        if (!gr_order_selects_few(self))
+            gr_order_plan_window(self, false);
+        gr_order_plan_block(self);
+    } else if (gr_order_samples_lines(self)) {
+        gr_order_plan_window(self, false);
+        plan_digits(self);
+    } else if (selects_by_block(self))
         plan_rows(self);
     else
         plan_digits(self);
-    if (of->quantiles != NULL)
+    if (of->quantiles != NULL && !middle)
         plan_interpolation(self, out);
 }
 
@@ -425,7 +409,7 @@ static uint64_t results_per_line(const gr_order_request *self) {
 static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_order_request *self = request;
     const uint64_t infinity = infinities[self->dtype];
-    planner it = {
+    gr_order_planner it = {
         .of = self,
         .program = program,
         .params = {.lines = self->lines,

@@ -19,6 +19,10 @@ enum {
     GR_ORDER_SORT_BLOCKS_PER_SM = 3,    /* blocks of the radix sort that an SM holds at once (occupancy) */
     GR_ORDER_WARP_TILE = 128,           /* max. elements of a line that a warp selects from */
     GR_ORDER_MAX_QUANTILES = 8,         /* max. results interpolated per line in a launch */
+    GR_ORDER_BLOCK_THREADS = 1024,      /* max. per block that selects from a line or a list */
+    GR_ORDER_BLOCK_TOP = 2048,          /* max. elements that such a block gathers and sorts */
+    GR_ORDER_SAMPLES_EACH = 4,          /* samples that a thread collects */
+    GR_ORDER_STAGED = 2048,             /* elements of a list that a block collects in shared memory */
 };
 
 enum {
@@ -39,6 +43,9 @@ enum {
     GR_ORDER_VALID_MIDDLE = 16384,   /* A line's ranks are the two in the middle of its valid elements. */
     GR_ORDER_VALID_QUANTILE = 32768, /* A line's ranks are the two around the quantile `q` of them. */
     GR_ORDER_COUNTS_LINES = 65536,   /* The kernel that selects writes the number of valid elements first. */
+    GR_ORDER_SAMPLED = 131072,       /* Lists have the keys of the elements in the windows of lines. */
+    GR_ORDER_MIDDLE_RESULT = 262144, /* The result of a line is the mean of the elements of its ranks. */
+    GR_ORDER_PREFETCH = 524288,      /* A block has one tile of a line at most, which it may prefetch. */
 };
 
 /* State of the selection of one rank: the digits of its key so far, and its rank among the elements that
@@ -46,6 +53,14 @@ enum {
 typedef struct gr_order_state {
     uint64_t prefix, rest;
 } gr_order_state;
+
+/* The elements of a line in a range of keys, and of indices at its ends, that are kept in a list. */
+typedef struct gr_order_window {
+    uint64_t first, last;             /* keys, inclusive */
+    uint32_t first_index, last_index; /* least and greatest index of elements that have these keys */
+    uint64_t below, count;            /* elements before the window and in it */
+    uint32_t nans;                    /* an element of the line is NaN */
+} gr_order_window;
 
 /* Lines of `length` contiguous elements that follow each other. Keys are the elements' bits as unsigned
    integers of the same order. */
@@ -59,6 +74,11 @@ typedef struct gr_order_params {
     uint64_t bins;    /* address of digit histograms, per line, chunk of ranks and group */
     uint64_t tickets; /* address of a ticket and a NaN flag per line and chunk of ranks */
     uint64_t counts;  /* address of pairs of counts, per line and part */
+    uint64_t window;  /* address of one gr_order_window per line */
+    uint64_t list, list_indices; /* addresses of `capacity` keys per line, first those of its samples, and of
+                                    their uint32 indices, or 0 */
+    uint64_t sample_tickets;     /* address of a ticket per line */
+    uint64_t samples, capacity;  /* per line */
     uint64_t lines, length;
     uint64_t rank_count, chunk; /* ranks per line, and ranks that one pass looks for */
     uint64_t parts, part;       /* parts per line, and elements per part */

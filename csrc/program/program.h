@@ -13,7 +13,7 @@ enum {
     GR_MAX_RELOCATIONS = 208,
     GR_MAX_MAPS = 4,
     GR_PARAM_CAPACITY =
-        6144, /* bytes for the parameters of all steps: two passes of a reduction with eight inputs */
+        7168, /* bytes for the parameters of all steps: topk of float64 whose results are sorted by digits */
 };
 
 typedef enum gr_buffer_kind {

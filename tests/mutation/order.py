@@ -6,11 +6,17 @@ KEYS = INCLUDE + "order/order.cuh"
 SELECT, TOP, SMALL, SORT, BETWEEN = (
     f"cuda_kernels/order/auto/order_{name}.cu" for name in ("select", "top", "small", "sort", "between")
 )
+BLOCK = INCLUDE + "order/block_select.cuh"
+SAMPLED = "cuda_kernels/order/auto/order_sampled.cu"
 METHODS = "gpureduce/_order/methods.py"
 
 
 def order(words):
     return ("tests/order/test_order.py", "-k", words)
+
+
+def sampled(words):
+    return ("tests/order/test_sampled.py", "-k", words)
 
 
 MUTANTS = (
@@ -213,6 +219,119 @@ MUTANTS = (
         "(other == key && i < place)",
         "false",
         order("elements_of_ranks"),
+    ),
+    # Few lines: a block's selection, and windows
+    Mutant(
+        "the rank is not that within the bin of the block",
+        BLOCK,
+        "BlockSelect",
+        "rest = rank - before - (high ? low : 0);",
+        "rest = rank - before;",
+        sampled("elements"),
+    ),
+    Mutant(
+        "of equal elements all are taken",
+        BLOCK,
+        "BlockSelect",
+        "else if (left == 0 || enough)",
+        "else if (true)",
+        sampled("first_elements"),
+    ),
+    Mutant(
+        "elements of other keys take part in the order of indices",
+        BLOCK,
+        "BlockSelect",
+        "(by_index && own != key)",
+        "false",
+        sampled("first_elements"),
+    ),
+    Mutant(
+        "a list with too few elements is taken",
+        BLOCK,
+        "Candidates",
+        "last - window.below >= window.count",
+        "false",
+        sampled("misleads"),
+    ),
+    Mutant(
+        "a list that overflowed is taken",
+        BLOCK,
+        "Candidates",
+        "window.count > p.capacity ||",
+        "",
+        sampled("misleads"),
+    ),
+    Mutant(
+        "a list that begins behind the rank is taken",
+        BLOCK,
+        "Candidates",
+        "first < window.below ||",
+        "",
+        sampled("between_the_two_ranks"),
+    ),
+    Mutant(
+        "equal elements after the window are kept",
+        SAMPLED,
+        "Filter",
+        "(own == range.last && index > range.last_index)",
+        "false",
+        sampled("windows_of_equal"),
+    ),
+    Mutant(
+        "equal elements before the window do not count",
+        SAMPLED,
+        "Filter",
+        "lower += before;",
+        "lower += 0;",
+        sampled("windows_of_equal"),
+    ),
+    Mutant(
+        "NaNs of negative sign are the least",
+        SAMPLED,
+        "Ordinals",
+        "start = Key(of(Key(keys.infinity | sign)) + (keys.reverse != 0));",
+        "start = 0;",
+        sampled("elements"),
+    ),
+    Mutant(
+        "the window ends between zeros of either sign",
+        SAMPLED,
+        "Ordinals",
+        "is_zero(key) ? max(of(0), of(sign)) : of_key(key)",
+        "of_key(key)",
+        sampled("first_elements"),
+    ),
+    Mutant(
+        "a window ends between keys that elements have",
+        SAMPLED,
+        "order_sample",
+        "keys.of(keys.element(Key(found.key ^ keys.reverse)));",
+        "found.key;",
+        sampled("beside_nans"),
+    ),
+    Mutant(
+        "a block forgets elements that it cannot stage",
+        SAMPLED,
+        "Filter",
+        "direct = at + total > Staged<Key>::capacity;",
+        "direct = 0;",
+        sampled("first_elements"),
+    ),
+    Mutant(
+        "the second rank has the key of the first",
+        SAMPLED,
+        "order_block",
+        "last == rank || found.repeated ? found.key",
+        "true ? found.key",
+        sampled("elements_of_ranks"),
+    ),
+    Mutant(
+        "elements of one bucket are in any order",
+        SAMPLED,
+        "Top",
+        "by_key && keys[i] != keys[other] ? keys[i] < keys[other] : indices[i] < indices[other];",
+        "indices[i] < indices[other];",
+        sampled("first_elements"),
     ),
     # Results
     Mutant(

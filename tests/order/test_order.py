@@ -631,7 +631,7 @@ def test_few_long_lines_of_doubles_have_one_block_each(length):
     """Up to 96 KiB, in shared memory; the digits of longer ones take a launch each."""
     a = values((2, length), "float64", 5)
     a[1] = np.round(a[1], 1)  # many elements that are alike
-    ranks = np.array([length // 2])
+    ranks = np.array([5, length // 2])  # far apart, so that no window has both
     result, launches, problem = observe(
         lambda device: _core.order_select(a, ranks, True, None, (None, device, 0, 0)), True
     )
@@ -644,7 +644,7 @@ def test_few_long_lines_of_doubles_have_one_block_each(length):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(9, 20), (5, 100), (4, 300), (2, 3900), (2, 17000)], ids=str)
 def test_kernels_count_the_valid_elements_of_short_lines_as_they_select(dtype, shape):
-    """One launch selects and one takes the mean; longer lines are counted by a launch before."""
+    """One launch selects and one takes the mean, or one does both; longer lines are counted by one before."""
     rng = np.random.default_rng(shape[1])
     a = rng.standard_normal(shape).astype(dtype)
     a[rng.random(shape) < 0.3] = np.nan
@@ -657,7 +657,10 @@ def test_kernels_count_the_valid_elements_of_short_lines_as_they_select(dtype, s
     assert np.isnan(result[0])
     kernels = kernel_profiles(launched, "", 0)
     assert {kernel.races for kernel in kernels} == {()}
-    assert (len(kernels) == 2) == (shape[1] < 4000)
+    if 128 < shape[1] < 4000 and a.itemsize > 2:
+        assert [kernel.name[: len("order_block")] for kernel in kernels] == ["order_block"]
+    else:
+        assert (len(kernels) == 2) == (shape[1] < 4000)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,12 @@ template <class Key> struct Keys {
         const Key key = x & sign ? Key(~x) : Key(x | sign);
         return (size > infinity ? none : one_zero && size == 0 ? sign : key) ^ reverse;
     }
+    // For elements that are keys already.
+    __device__ Keys of_keys() const {
+        Keys same = *this;
+        same.infinity = same.flip = same.reverse = 0;
+        return same;
+    }
     __device__ Key element(Key key) const {
         if (infinity == 0)
             return key ^ flip;

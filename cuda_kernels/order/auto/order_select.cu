@@ -1,7 +1,7 @@
 // Elements of given ranks, by their keys' digits from the first on: the histogram of a digit gives the
 // digit that the element of a rank has, and its rank among the elements with that digit.
 #include "grid/tickets.cuh"
-#include "order/order.cuh"
+#include "order/block_select.cuh"
 
 using namespace gr::grid;
 using namespace gr::order;
@@ -22,11 +22,12 @@ template <class Key> __device__ void order_digit(const gr_order_params &p) {
     unsigned *bins = reinterpret_cast<unsigned *>(order_shared);
     const bool begins = p.flags & GR_ORDER_FIRST_DIGIT;
 
+    const Candidates<Key> from(p, line);
     const unsigned count = unsigned(min(p.chunk, p.rank_count - first));
     if (threadIdx.x < count) {
         ranks.prefix[threadIdx.x] = begins ? Key(0) : Key(states[threadIdx.x].prefix);
         ranks.rest[threadIdx.x] =
-            begins ? given_rank(p, line, first + threadIdx.x) : states[threadIdx.x].rest;
+            begins ? given_rank(p, line, first + threadIdx.x) - from.below : states[threadIdx.x].rest;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -40,9 +41,10 @@ template <class Key> __device__ void order_digit(const gr_order_params &p) {
     __syncthreads();
 
     const Digit<Key> digit = {p.shift, p.bits, begins};
-    const Key *elements = reinterpret_cast<const Key *>(p.in) + line * p.length;
-    const uint64_t begin = blockIdx.x * p.part, end = min(begin + p.part, p.length);
-    const bool nans = digit.count(keys, elements, begin, end, ranks, bins);
+    const uint64_t length = from.listed ? from.source.count : p.length;
+    const uint64_t part = from.listed ? (length + p.parts - 1) / p.parts : p.part;
+    const uint64_t begin = min(blockIdx.x * part, length), end = min(begin + part, length);
+    const bool nans = digit.count(from.keys, from.source.elements, begin, end, ranks, bins) || from.nans;
     const bool spread = __syncthreads_or(nans) && begins && p.flags & GR_ORDER_PROPAGATE_NAN;
     for (unsigned i = threadIdx.x; i < used; i += blockDim.x)
         if (bins[i] != 0)
