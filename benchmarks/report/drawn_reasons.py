@@ -10,7 +10,7 @@ Parts = dict[str, Any]
 SHORT_US = 5.0  # of calls that are launches, and little else
 FEW_ELEMENTS = 32  # per result
 TILE = 4096  # elements of a scan that a block adds up at once
-SHARED_BYTES = 31744  # of a row that a block selects from
+BLOCK_BYTES = 65536  # of a row that a block selects from
 LONG_SEGMENT = 4096  # rows, on average
 FEW_ROWS = 4096  # of groups that one launch adds up
 FEW_COLUMNS = 8  # of a product
@@ -78,13 +78,13 @@ REASONS = (
     Reason("scans", "blocks wait for the sums of blocks before them", lambda p, us: True),
     Reason(
         "order",
-        "selection, and another launch that sorts the elements found",
-        lambda p, us: p["what"] == "topk",
+        "a block reads its row once for every digit in which elements differ",
+        lambda p, us: p["length"] * ITEM_BYTES[p["dtype"]] <= BLOCK_BYTES,
     ),
     Reason(
         "order",
-        "a block reads its row once for every 8 bits of the elements",
-        lambda p, us: p["length"] * ITEM_BYTES[p["dtype"]] <= SHARED_BYTES,
+        "a sample, one reading of the row, and a selection from what that leaves",
+        lambda p, us: p["what"] == "topk",
     ),
     Reason("order", "a launch for every 11 bits of the elements", lambda p, us: True),
     Reason("segments", f"{_LAUNCH}, whose sums are exact", lambda p, us: us < SHORT_US),
