@@ -34,7 +34,7 @@ enum {
     GR_SEGMENT_ANY = 8,       /* Results are whether the sum is not 0. */
     GR_SEGMENT_ALL = 16,      /* Results are whether the sum is the number of elements. */
     GR_SEGMENT_SKIP_NAN = 32, /* NaNs do not count; with GR_SEGMENT_BOOL, other elements do. */
-    GR_SEGMENT_BY_BLOCK = 64, /* segment_short: a block has one segment; else each warp has. */
+    GR_SEGMENT_BY_WARP = 64, /* segment_short: each warp has a segment; else a block, or several, have one. */
 };
 
 /* Segmented reduction by merge path (Merrill and Garland). Lines have `length` rows of `inner` columns.
@@ -102,8 +102,10 @@ typedef struct gr_stream_params {
 
 enum {
     GR_LOST_SUMS_THREADS = 256,     /* per block */
-    GR_SHORT_SUMS_THREADS = 1024,   /* per block of segment_short, at most */
+    GR_SHORT_SUMS_THREADS = 512,    /* per block of segment_short, at most */
     GR_SHORT_SUMS_MAX_ROWS = 32768, /* of a segment that a block of it adds up, if segment_lost follows */
+    GR_SHORT_SUMS_MAX_SPLITS = 32,  /* blocks that share a segment */
+    GR_SHORT_SUMS_SLOT_BYTES = 24,  /* the sum of a block */
 };
 
 /* Sums that the segment kernels lost: their exponents lie so far apart that registers do not hold them
@@ -122,6 +124,9 @@ typedef struct gr_lost_sums_params {
     uint64_t counts;                                 /* as in gr_segment_params */
     uint32_t components;                             /* per element: 2 if complex */
     uint32_t flags;
+    uint64_t slots;   /* segment_short: where several blocks share a segment, address of the sum of each
+                         block of each result; else 0 */
+    uint64_t tickets; /* then the address of uint32 [result], zero before and after a call */
     uint8_t empty_result[16]; /* segment_short: the result of an empty segment */
 } gr_lost_sums_params;
 

@@ -18,14 +18,16 @@ enum {
     TILES_PER_BLOCK = 4, /* tiles per resident block; with fewer, tiles are smaller */
     LOST_BYTES = 64,     /* of the words of lost sums */
     LOST_ROWS_PER_BLOCK = 8192,
-    FEW_ROWS = 1 << 17,         /* rows that one block adds up as fast as all blocks stream them */
-    SHORT_ROWS = 1 << 21,       /* rows up to which segments of few rows are not streamed */
-    SHORT_SEGMENT = 1 << 12,    /* mean rows of such segments */
-    FEW_LONG_ROWS = 1 << 14,    /* mean rows from which segments of few rows in all are streamed */
-    MAX_SHORT_SEGMENTS = 20000, /* whose warps take as long as the stream of few rows */
-    LARGE_BLOCK_ROWS = 1024, /* mean rows of a segment from which blocks are larger, where segments are few */
-    WARP_ROWS = 1024,        /* mean rows of a segment for which a warp is enough, where segments are many */
-    FEW_WARP_ROWS = 256,     /* the same where they are few */
+    FEW_ROWS = 1 << 17,   /* rows up to which blocks leave no segment to the step of lost sums */
+    SHORT_ROWS = 1 << 22, /* rows up to which segments of few rows are not streamed; others: half of them */
+    SHORT_SEGMENT = 1 << 11,     /* mean rows of such segments */
+    MAX_SHORT_SEGMENTS = 20000,  /* whose blocks take as long as the stream of few rows */
+    MANY_SEGMENTS = 3200,        /* from which warps have segments of their own, */
+    WARP_ROWS = 64,              /* if these have few rows on average */
+    FEW_SEGMENTS = 4 * 132,      /* of which larger blocks take less time */
+    SPLIT_ROWS = 2500,           /* mean rows of a segment from which several blocks share it, */
+    ROWS_PER_SPLIT = 200,        /* of about as many rows each, */
+    MAX_SPLIT_BLOCKS = 16 * 132, /* unless there would be more blocks */
 };
 
 /* Blocks that the reference device holds at once. */
@@ -350,37 +352,89 @@ static gr_stream_params stream_params_of(const gr_segments *self, bool exact) {
     return params;
 }
 
-/* Whether a warp or a block for each segment of an exact sum takes less time than the stream of all rows:
-   few rows, or segments that are short on average. */
+/* Whether blocks or warps for each segment of an exact sum take less time than the stream of all rows: few
+   rows, or segments that are short on average. */
 static bool are_short(const gr_segments *self) {
-    const uint64_t mean = self->length / self->segments;
+    const uint64_t most = self->length / self->segments <= SHORT_SEGMENT ? SHORT_ROWS : SHORT_ROWS / 2;
     return self->path == GR_SEGMENTS_ANY && self->lines * self->segments <= MAX_SHORT_SEGMENTS &&
-           ((self->length <= FEW_ROWS && mean < FEW_LONG_ROWS) ||
-            (self->length <= SHORT_ROWS && mean <= SHORT_SEGMENT));
+           self->length <= most;
 }
 
-/* Appends a warp or a block for each segment. A block does not add up more than GR_SHORT_SUMS_MAX_ROWS rows
-   of a larger array, whose segments may differ in length: they are for the step of lost sums. */
+/* The least power of two that is not below x, from `least` to `most`. */
+static uint32_t power_of_two(uint64_t x, uint32_t least, uint32_t most) {
+    while (least < most && least < x)
+        least *= 2;
+    return least;
+}
+
+/* A launch of segment_short. */
+typedef struct short_blocks {
+    uint32_t threads, blocks, splits; /* splits: blocks per segment */
+    bool by_warp;
+} short_blocks;
+
+/* Threads per block, at most, of few segments. */
+static uint32_t short_threads_of_few(const gr_segments *self, uint64_t results) {
+    const bool many = results > gr_reference_device.multiprocessors;
+    if (self->dtype == GR_DTYPE_f64)
+        return many || results <= gr_reference_device.multiprocessors / 2 ? 256 : 512;
+    return many ? 256 : 512;
+}
+
+/* Chooses blocks by the mean rows of a segment. All rows of a segment are in flight at once, or nearly so. Of
+   many short segments, each warp has one; of few long ones, several blocks share one. */
+static short_blocks short_blocks_of(const gr_segments *self, uint64_t results) {
+    const uint64_t rows = self->length / self->segments;
+    short_blocks all = {GR_LOST_SUMS_THREADS, (uint32_t)results, 1,
+                        results > MANY_SEGMENTS && rows <= WARP_ROWS};
+    if (all.by_warp) {
+        all.blocks = (uint32_t)gr_ceil_div(results, GR_LOST_SUMS_THREADS / 32);
+        return all;
+    }
+    if (rows > SPLIT_ROWS) {
+        const uint64_t splits =
+            gr_min(gr_min(rows / ROWS_PER_SPLIT, MAX_SPLIT_BLOCKS / results), GR_SHORT_SUMS_MAX_SPLITS);
+        all.splits = power_of_two(splits / 2 + 1, 1, GR_SHORT_SUMS_MAX_SPLITS);
+    }
+    if (all.splits > 1)
+        all.threads = power_of_two(gr_ceil_div(rows, 8 * all.splits), 128, GR_SHORT_SUMS_THREADS);
+    else if (results <= FEW_SEGMENTS)
+        all.threads = power_of_two(gr_ceil_div(rows, 4), 32, short_threads_of_few(self, results));
+    else if (results <= MANY_SEGMENTS)
+        all.threads = power_of_two(rows / 6, 32, results > MANY_SEGMENTS / 2 ? 128 : 256);
+    else
+        all.threads = power_of_two(rows / 8, 32, 128);
+    return all;
+}
+
+/* Appends blocks for each segment. Those of a segment do not add up more than GR_SHORT_SUMS_MAX_ROWS rows
+   each of a larger array, whose segments may differ in length: they are for the step of lost sums. */
 static void plan_short(const gr_segments *self, const gr_device_caps *caps, gr_program *program) {
     gr_lost_sums_params params = lost_sums_params_of(self);
-    const bool few = params.results <= resident_blocks(), left = self->length > FEW_ROWS;
-    const bool by_block = self->length / self->segments > (few ? FEW_WARP_ROWS : WARP_ROWS);
-    const uint32_t warps = GR_LOST_SUMS_THREADS / 32;
+    const short_blocks all = short_blocks_of(self, params.results);
+    params.flags |= all.by_warp ? GR_SEGMENT_BY_WARP : 0;
+    const bool left = self->length > FEW_ROWS;
     const uint32_t operands[OPERANDS] = {
         gr_program_input(program, 0), gr_program_input(program, 1),
         gr_program_buffer(program, GR_BUFFER_OUTPUT,
                           (size_t)params.results * gr_dtypes[self->dtype].item_bytes),
         0};
     const uint32_t lost = left ? gr_program_buffer(program, GR_BUFFER_ZEROED, LOST_BYTES) : 0;
-    params.flags |= by_block ? GR_SEGMENT_BY_BLOCK : 0;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->grid[0] = (uint32_t)gr_ceil_div(params.results, by_block ? 1 : warps);
-    step->shared_bytes = warps * state_bytes_of(self->dtype);
     name_lost_sums(self, "short", caps, step);
-    if (self->length / self->segments > LARGE_BLOCK_ROWS &&
-        params.results <= gr_reference_device.multiprocessors)
-        step->block[0] = GR_SHORT_SUMS_THREADS;
+    step->grid[0] = all.blocks;
+    step->grid[1] = all.splits;
+    step->block[0] = all.threads;
+    step->shared_bytes = (all.by_warp ? all.threads / 32 : 1) * state_bytes_of(self->dtype);
     relocate_lost_sums(program, operands);
+    if (all.splits > 1) {
+        const size_t slots = (size_t)params.results * all.splits * GR_SHORT_SUMS_SLOT_BYTES;
+        gr_program_relocate(program, offsetof(gr_lost_sums_params, slots),
+                            gr_program_buffer(program, GR_BUFFER_TEMPORARY, slots));
+        gr_program_relocate(
+            program, offsetof(gr_lost_sums_params, tickets),
+            gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)params.results * sizeof(uint32_t)));
+    }
     if (left) {
         gr_program_relocate(program, offsetof(gr_lost_sums_params, lost), lost);
         plan_lost_sums(self, operands, lost, caps, program);

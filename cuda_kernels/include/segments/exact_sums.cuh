@@ -4,6 +4,7 @@
 // of additions.
 #pragma once
 
+#include "grid/block_state.cuh"
 #include "segments/ops.cuh"
 
 namespace gr::segments {
@@ -148,17 +149,40 @@ template <bool Narrow, unsigned Count> __device__ void add_all(Expansion &sum, c
     }
 }
 
-// Adds up the sums of the lanes of a warp, if all partial sums are exact in one double. Else returns false.
-inline __device__ bool add_lanes(Expansion &x) {
-    bool exact = x.middle == 0 && x.low == 0;
+// Adds up the sums of the first `lanes` lanes of a warp for lane 0, if all partial sums are exact in one
+// double (Narrow) or in two. Else returns false.
+template <bool Narrow> __device__ bool add_lanes(Expansion &x, unsigned lanes) {
+    bool exact = (!Narrow || x.middle == 0) && x.low == 0;
 #pragma unroll
     for (unsigned apart = 16; apart > 0; apart /= 2) {
-        const TwoSum two = two_sum(x.high, __shfl_xor_sync(0xffffffffu, x.high, apart));
-        x.high = two.sum;
-        exact = exact && two.error == 0; // not of NaN
+        if (apart >= lanes)
+            continue;
+        const TwoSum high = two_sum(x.high, __shfl_xor_sync(0xffffffffu, x.high, apart));
+        x.high = high.sum;
+        if (Narrow) {
+            exact = exact && high.error == 0; // not of NaN
+        } else {
+            const TwoSum both = two_sum(x.middle, __shfl_xor_sync(0xffffffffu, x.middle, apart)),
+                         middle = two_sum(both.sum, high.error);
+            x.middle = middle.sum;
+            exact = exact && both.error == 0 && middle.error == 0;
+        }
     }
-    x.middle = x.low = 0;
+    if (Narrow)
+        x.middle = 0;
+    x.low = 0;
     return __all_sync(0xffffffffu, exact);
+}
+
+// The sum of the first `lanes` lanes of a warp, for lane 0.
+template <bool Narrow> __device__ Expansion sum_of_lanes(Expansion x, unsigned lanes) {
+    if (Expansion sum = x; add_lanes<Narrow>(sum, lanes))
+        return sum;
+#pragma unroll 1
+    for (unsigned apart = 16; apart > 0; apart /= 2)
+        if (apart < lanes)
+            x = sum_of(x, grid::shuffle_down(x, apart));
+    return x;
 }
 
 template <class V> struct SegmentExactSum;

@@ -20,6 +20,22 @@ inline __device__ uint32_t add_to_shared_state(int64_t *state, double x, unsigne
     return parts.flags;
 }
 
+// An element as it is in memory, -0 until it is loaded: a register that a load may leave as it was would be
+// in use from one batch to the next.
+template <class In> struct Loaded {
+    using Bits = typename gr::common::Bits<sizeof(In)>::type;
+    Bits bits = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
+
+    __device__ void load(const In *at) {
+        bits = *reinterpret_cast<const Bits *>(at);
+    }
+    __device__ double value() const {
+        In x;
+        memcpy(&x, &bits, sizeof x);
+        return Value<double>::of(x);
+    }
+};
+
 template <class In> struct LostSums {
     static constexpr unsigned threads = GR_LOST_SUMS_THREADS, warps = threads / 32;
     static constexpr bool wide = std::is_same<In, double>::value;
@@ -39,6 +55,8 @@ template <class In> struct LostSums {
         return max(int64_t(0), min(reinterpret_cast<const int64_t *>(p.offsets)[i], int64_t(p.rows)));
     }
     __device__ Segment segment_of(uint64_t result) const {
+        if (p.results == p.segments) // one line of one column: without divisions
+            return {result, 0, offset(result), offset(result + 1)};
         const uint64_t row = result / p.columns, column = result - row * p.columns, line = row / p.segments,
                        segment = row - line * p.segments;
         const int64_t element = int64_t(line) * p.line_stride +

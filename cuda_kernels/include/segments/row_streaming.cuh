@@ -50,7 +50,7 @@ template <class F> struct Streams : StreamBatches<F> {
     }
     static __device__ State reduce_warp(State x) {
         if constexpr (is_exact_sum<F>)
-            if (State sum = x; add_lanes(sum))
+            if (State sum = x; add_lanes<true>(sum, 32))
                 return sum;
 #pragma unroll
         for (unsigned step = 16; step > 0; step /= 2)
