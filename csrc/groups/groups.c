@@ -9,8 +9,10 @@
 #include "executor/executor.h"
 #include "groups/extremes/plan.h"
 #include "groups/kind.h"
+#include "groups/lists/plan.h"
 #include "groups/partition/plan.h"
 #include "groups/rows/plan.h"
+#include "groups/shared/plan.h"
 #include "groups/short/plan.h"
 
 enum {
@@ -34,9 +36,36 @@ static bool goes_by_sorted_rows(const gr_groups *self) {
            (gr_groups_path_is_free(self) && gr_sorted_rows_are_faster(self));
 }
 
-static bool goes_by_short(const gr_groups *self) {
-    return self->path == GR_GROUPS_SHORT ||
-           (self->path == GR_GROUPS_ANY && self->partition_shift == 0 && gr_short_groups_are_faster(self));
+static bool goes_by(const gr_groups *self, gr_groups_path path, bool (*is_faster)(const gr_groups *)) {
+    return self->path == path ||
+           (self->path == GR_GROUPS_ANY && self->partition_shift == 0 && is_faster(self));
+}
+
+/* The kernels of few rows, which need one launch and no workspace. */
+static gr_groups_path one_launch(const gr_groups *self) {
+    if (self->states)
+        return GR_GROUPS_ANY;
+    if (goes_by(self, GR_GROUPS_SHORT, gr_short_groups_are_faster))
+        return GR_GROUPS_SHORT;
+    if (goes_by(self, GR_GROUPS_SHARED, gr_shared_groups_are_faster))
+        return GR_GROUPS_SHARED;
+    return goes_by(self, GR_GROUPS_LISTS, gr_group_lists_are_faster) ? GR_GROUPS_LISTS : GR_GROUPS_ANY;
+}
+
+static bool fits_one_launch(const gr_groups *self, gr_groups_path path) {
+    return path == GR_GROUPS_SHORT    ? gr_short_groups_fit(self)
+           : path == GR_GROUPS_SHARED ? gr_shared_groups_fit(self)
+                                      : gr_group_lists_fit(self);
+}
+
+static void plan_one_launch(const gr_groups *self, gr_groups_path path, const gr_group_params *params,
+                            const gr_device_caps *caps, gr_program *program) {
+    if (path == GR_GROUPS_SHORT)
+        gr_short_groups_plan(self, params, caps, program);
+    else if (path == GR_GROUPS_SHARED)
+        gr_shared_groups_plan(self, params, caps, program);
+    else
+        gr_group_lists_plan(self, params, caps, program);
 }
 
 uint32_t gr_groups_state_words(gr_dtype dtype) {
@@ -55,8 +84,8 @@ bool gr_groups_take(const gr_groups *self) {
     if (gr_dtypes[self->dtype].kind == GR_KIND_BITS && gr_op_is_mean(self->op) &&
         self->length >> GR_GROUP_MAX_INTEGER_ROWS_SHIFT > 0)
         return false;
-    if (goes_by_short(self))
-        return gr_short_groups_fit(self);
+    if (one_launch(self) != GR_GROUPS_ANY)
+        return fits_one_launch(self, one_launch(self));
     if (goes_by_sorted_rows(self))
         return gr_sorted_rows_fit(self);
     const gr_group_kind of = gr_group_kind_of(self->op, self->dtype);
@@ -191,8 +220,8 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         gr_extremes_plan(self, &params, caps, program);
         return;
     }
-    if (!self->states && goes_by_short(self)) {
-        gr_short_groups_plan(self, &params, caps, program);
+    if (one_launch(self) != GR_GROUPS_ANY) {
+        plan_one_launch(self, one_launch(self), &params, caps, program);
         return;
     }
     if (!self->states && goes_by_sorted_rows(self)) {

@@ -11,7 +11,9 @@ typedef enum gr_groups_path {
     GR_GROUPS_PLANES,
     GR_GROUPS_SORTED_ROWS,
     GR_GROUPS_SHORT,
-    GR_GROUPS_LONG, /* any but GR_GROUPS_SHORT */
+    GR_GROUPS_LONG, /* any but those of one launch: GR_GROUPS_SHORT and the following */
+    GR_GROUPS_SHARED,
+    GR_GROUPS_LISTS,
     GR_GROUPS_PATHS,
 } gr_groups_path;
 

@@ -1,65 +1,102 @@
-"""The traps of group sums of few rows: lists of rows, lanes, warps, lost sums and empty groups."""
+"""The traps of group sums of few rows: lists of rows, lanes, warps, carries, lost sums and empty groups."""
 
 from mutants import Mutant
 
-KERNEL = "cuda_kernels/groups/auto/group_short.cu"
-TESTS = ("tests/segments/test_group_short.py", "-k", "blocks_of_any_size or races")
+FOLDER = "cuda_kernels/groups/auto/"
+SHORT, SHARED, LISTS = (FOLDER + f"group_{name}.cu" for name in ("short", "shared", "lists"))
+
+
+def tests(words):
+    return ("tests/segments/test_group_short.py", "-k", words)
+
 
 MUTANTS = (
     Mutant(
-        "rows of the last batch of labels are lost",
-        KERNEL,
-        "ShortGroup",
-        "base < p.length",
-        "base + in_flight * blockDim.x <= p.length",
-        TESTS,
-    ),
-    Mutant(
-        "warps write their rows to the same place",
-        KERNEL,
-        "ShortGroup",
-        "atomicAdd(listed, own_rows)",
-        "atomicMax(listed, own_rows)",
-        TESTS,
-    ),
-    Mutant(
         "elements of other groups count",
-        KERNEL,
+        SHORT,
         "ShortGroup",
-        "own[i] = own[i] && (in_list || label[i] == group);",
-        "own[i] = own[i] && (in_list || label[i] < p.groups);",
-        TESTS,
+        "const bool own = label[i] == group;",
+        "const bool own = label[i] < p.groups;",
+        tests("blocks_of_any_size or races"),
     ),
     Mutant(
-        "lanes of the same column are lost",
-        KERNEL,
+        "sums of all warps but the first are lost",
+        SHORT,
         "ShortGroup",
-        "apart >= width",
-        "apart > width",
-        TESTS,
-    ),
-    Mutant(
-        "sums of half of the warps are lost",
-        KERNEL,
-        "ShortGroup",
-        "warps >> (warp + half) & 1",
-        "warps >> warp & 1",
-        TESTS,
-    ),
-    Mutant(
-        "each warp computes one lost sum of a tile again",
-        KERNEL,
-        "ShortGroup",
-        "if (number++ % (blockDim.x / 32) == threadIdx.x / 32)",
-        "if (number++ == threadIdx.x / 32)",
-        TESTS,
+        "if (warp > 0 || warps == 1)",
+        "if (warp > 0 || warps > 0)",
+        tests("blocks_of_any_size"),
     ),
     Mutant(
         "the sum of an empty group is -0",
-        KERNEL,
+        SHORT,
         "ShortGroup",
         "if (rows == 0) {",
         "if (rows == 0 && p.options != 0) {",
-        ("tests/segments/test_group_short.py", "-k", "without_rows"),
+        tests("without_rows"),
+    ),
+    Mutant(
+        "a carry into the upper half of a plane is lost",
+        SHARED,
+        "BlockGroups",
+        " + (before + low < low)",
+        "",
+        tests("planes_in_shared_memory"),
+    ),
+    Mutant(
+        "a sum of 0 is -0 if any element is",
+        SHARED,
+        "SharedGroups",
+        "rows != minus_zeros",
+        "minus_zeros == 0",
+        tests("planes_in_shared_memory"),
+    ),
+    Mutant(
+        "planes that only the second addend of an element is added to are not rounded",
+        SHARED,
+        "SharedGroups",
+        "i < 3",
+        "i < 1",
+        tests("planes_in_shared_memory"),
+    ),
+    Mutant(
+        "rows of the last batch of labels are lost",
+        LISTS,
+        "GroupLists",
+        "base < p.length",
+        "base + labels * blockDim.x <= p.length",
+        tests("lists_of_rows"),
+    ),
+    Mutant(
+        "warps write their rows to the same place",
+        LISTS,
+        "GroupLists",
+        "atomicAdd(listed, own_rows)",
+        "atomicMax(listed, own_rows)",
+        tests("lists_of_rows"),
+    ),
+    Mutant(
+        "lanes of the same column are lost",
+        LISTS,
+        "GroupLists",
+        "apart >= width",
+        "apart > width",
+        tests("lists_of_rows"),
+    ),
+    Mutant(
+        "sums of half of the warps are lost",
+        LISTS,
+        "GroupLists",
+        "half = warps / 2",
+        "half = warps / 4",
+        tests("lists_of_rows"),
+    ),
+    Mutant(
+        "the sum of two rows is rounded twice",
+        LISTS,
+        "GroupLists",
+        "to_odd(sum.sum, sum.error)",
+        "sum.sum",
+        tests("two_rows"),
     ),
 )

@@ -1,4 +1,8 @@
-"""Group sums of few rows: one launch, in which a block has a group; the bits are those of the exact sums."""
+"""Group sums of few rows, each of one launch: the bits are those of the exact sums.
+
+A block has one group (``group_short``), some groups whose planes are in its shared memory
+(``group_shared``), or some groups whose rows it lists (``group_lists``).
+"""
 
 import math
 
@@ -6,12 +10,9 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce import _core
-from gpureduce._profiles.from_core import kernel_profiles, observe
 from tests.segments.test_group_sums import KINDS, check, drawn_labels, expected, launched
 
-SHORT = 3  # gr_groups_path
-MAX_ROWS = 4096  # of short sums
+SHORT, SHARED, LISTS = 3, 5, 6  # gr_groups_path
 
 
 def of_kinds(rng, labels, columns, name):
@@ -21,36 +22,97 @@ def of_kinds(rng, labels, columns, name):
         return np.stack(parts, -1) if columns > 1 else parts[0]
 
 
-@pytest.mark.parametrize("threads_shift", range(5, 9))
-@pytest.mark.parametrize("name", ["float32", "float64", "float16", "complex64"])
+@pytest.mark.parametrize("threads_shift", range(5, 10))
+@pytest.mark.parametrize("name", ["float32", "float64", "float16"])
 def test_blocks_of_any_size(name, threads_shift):
-    """All lanes and warps of a block take part: rows of one column and of several, in lists."""
+    """All lanes and warps of a block take part in the sum of its group."""
     rng = np.random.default_rng(threads_shift)
+    for n, groups in ((700, 3), (90, 2), (2500, 4)):
+        labels = drawn_labels(rng, n, groups, True)
+        for kind in rng.choice(KINDS, 4, False):
+            with np.errstate(all="ignore"):
+                a = kind(rng, labels, np.dtype(name))
+            got, kernels = launched(a, labels, groups, path=SHORT, partition_shift=threads_shift)
+            assert [kernel.name for kernel in kernels] == [f"group_short_{name[0]}{name[5:]}"]
+            check(got, expected(a, labels, groups, "sum", 0), f"{name} {n} {kind.__name__}")
+
+
+@pytest.mark.parametrize("groups_shift", [0, 1, 5, 7])
+@pytest.mark.parametrize("name", ["float32", "float64", "float16"])
+def test_planes_in_shared_memory(name, groups_shift):
+    """Groups of a block do not mix, whatever the exponents of their elements."""
+    rng = np.random.default_rng(groups_shift)
+    for n, groups in ((300, 5), (4500, 130), (20, 200)):
+        labels = drawn_labels(rng, n, groups, n != 20)
+        for kind in rng.choice(KINDS, 5, False):
+            with np.errstate(all="ignore"):
+                a = kind(rng, labels, np.dtype(name))
+            for op in ("sum", "mean"):
+                got, kernels = launched(a, labels, groups, op, path=SHARED, partition_shift=groups_shift)
+                assert [kernel.name for kernel in kernels] == [f"group_shared_{name[0]}{name[5:]}"]
+                check(got, expected(a, labels, groups, op, 0), f"{name} {n} {op} {kind.__name__}")
+
+
+@pytest.mark.parametrize("groups_shift", [0, 1, 6])
+@pytest.mark.parametrize("name", ["float32", "float64", "float16", "complex64"])
+def test_lists_of_rows(name, groups_shift):
+    """Warps have columns of a group; a block has all rows of a large group."""
+    rng = np.random.default_rng(groups_shift)
     real = "float32" if name == "complex64" else name
-    for n, columns, groups in ((700, 1, 3), (90, 3, 2), (130, 70, 4)):
+    for n, columns, groups in ((90, 3, 2), (300, 70, 4), (700, 2, 90), (40, 150, 20)):
         labels = drawn_labels(rng, n, groups, True)
         if name == "complex64":
             a = of_kinds(rng, labels, 2 * columns, real).view(name)
-            a = a[:, 0] if columns == 1 else a
         else:
             a = of_kinds(rng, labels, columns, real)
         for op in ("sum", "mean"):
-            got, kernels = launched(a, labels, groups, op, path=SHORT, partition_shift=threads_shift)
-            assert [kernel.name for kernel in kernels] == [f"group_short_{real[0]}{real[5:]}"]
+            got, kernels = launched(a, labels, groups, op, path=LISTS, partition_shift=groups_shift)
+            suffix = "wide" if name == "float64" else "narrow"
+            assert [kernel.name for kernel in kernels] == [f"group_lists_{suffix}"]
             check(got, expected(a, labels, groups, op, 0), f"{name} {n} {columns} {op}")
 
 
+@pytest.mark.parametrize("name", ["float32", "float64", "float16", "bfloat16"])
+def test_two_rows_are_added_once(name):
+    """The sum of two elements is rounded once: ties, exponents far apart, infinities, NaN and -0."""
+    kind = pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else name
+    rng = np.random.default_rng(6)
+    digits = {"float32": 23, "float64": 52, "float16": 10, "bfloat16": 7}[name]
+    least = {"float32": -149, "float64": -1074, "float16": -24, "bfloat16": -133}[name]
+    most = {"float32": 127, "float64": 1023, "float16": 15, "bfloat16": 127}[name]
+    special = [0.0, -0.0, math.inf, -math.inf, math.nan, 2.0**least, 2.0**most * (2 - 2.0**-digits)]
+    ties = [
+        1.0,
+        1 + 2.0**-digits,
+        2.0 ** -(digits + 1),
+        2.0 ** -(digits + 1) * (1 + 2.0**-digits),
+        2.0**least,
+    ]
+    values = np.array([*special, *ties, *(-x for x in ties)])
+    pairs = np.stack(np.meshgrid(values, values), -1).reshape(-1, 2)
+    scale = 2.0 ** rng.integers(0, 3, (len(pairs), 1))
+    with np.errstate(all="ignore"):
+        a = (pairs * scale).T.astype(kind)
+    labels = np.array([1, 1])
+    a = np.concatenate([a[:, :1].repeat(-len(pairs) % 32, 1), a], 1)
+    got, kernels = launched(a, labels, 3, path=LISTS)
+    assert kernels[0].name.startswith("group_lists")
+    check(got, expected(a, labels, 3, "sum", 0), name)
+
+
 @pytest.mark.parametrize(
-    ("name", "n", "columns", "groups"),
+    ("path", "name", "n", "columns", "groups"),
     [
-        ("float32", 3000, 1, 3),
-        ("float64", 300, 5, 4),
-        ("float16", 900, 40, 2),
-        ("bfloat16", 40, 1, 5),
-        ("float64", 40, 70, 8),
+        (SHORT, "float32", 3000, 1, 3),
+        (SHORT, "bfloat16", 40, 1, 5),
+        (SHARED, "float32", 3000, 1, 40),
+        (SHARED, "float64", 700, 1, 3),
+        (LISTS, "float64", 300, 5, 4),
+        (LISTS, "float16", 900, 40, 2),
+        (LISTS, "float64", 40, 70, 8),
     ],
 )
-def test_no_races(name, n, columns, groups):
+def test_no_races(path, name, n, columns, groups):
     """Sums in registers, and lost ones in shared memory."""
     rng = np.random.default_rng(n)
     labels = rng.integers(0, groups, n)
@@ -62,32 +124,9 @@ def test_no_races(name, n, columns, groups):
     a = a if columns > 1 else a[:, 0]
     if name == "bfloat16":
         a = pytest.importorskip("ml_dtypes").bfloat16(1) * a.astype("bfloat16")
-    got, kernels = launched(a, labels, groups, races=True, path=SHORT)
+    got, kernels = launched(a, labels, groups, races=True, path=path)
     assert len(kernels) == 1 and kernels[0].races == ()
     check(got, expected(a, labels, groups, "sum", 0), name)
-
-
-@pytest.mark.parametrize(
-    ("n", "columns", "groups", "name", "is_short"),
-    [
-        (MAX_ROWS, 1, 64, "float32", True),
-        (MAX_ROWS, 1, 65, "float32", False),  # blocks would read too many labels
-        (MAX_ROWS + 1, 1, 2, "float32", False),
-        (100, 600, 3, "float64", True),
-        (100, 1, 3, "int32", False),
-    ],
-)
-def test_which_sums_have_one_launch(n, columns, groups, name, is_short):
-    a, labels = np.ones((n, columns), name), np.arange(n) % groups
-
-    def call(device):
-        destination = (None, device, 0, 0)
-        return _core.groups(a=a, op="sum", axis=0, labels=labels, num_groups=groups, destination=destination)
-
-    got, launches, problem = observe(call, False)
-    names = [kernel.name for kernel in kernel_profiles(launches, "", 0)]
-    assert problem is None and got.sum() == n * columns
-    assert (len(names) == 1 and names[0].startswith("group_short")) == is_short
 
 
 def test_groups_without_rows(device):

@@ -19,6 +19,7 @@ enum {
     MAX_GROUP_ROWS = 256,      /* rows of a group that one team adds up, if there are enough teams */
     ENOUGH_TEAMS = 4096,
     MAX_WORKSPACE = 16 << 20,
+    FEW_RESULTS = 1 << 16, /* to which additions wait for each other more often */
 };
 
 /* Properties of the kernels for a dtype. */
@@ -186,7 +187,8 @@ bool gr_sorted_rows_are_faster(const gr_groups *self) {
     const double columns = (double)self->lines * (double)self->inner * of.components,
                  rows = (double)self->length, groups = (double)self->groups;
     const double addends = rows * columns * (of.words == 3 ? 2.5 : 1);
-    const double queues = addends / (groups * columns) * 0.01, adding = 8 + addends / 120e3;
+    const double queues = addends / (groups * columns) * 0.01;
+    const double adding = 8 + addends / (groups * columns < FEW_RESULTS ? 50e3 : 100e3);
     const double sorted = 30 + rows * 45e-6 + rows * columns * 2.2e-6;
     return self->inner > 1 && sorted < (queues > adding ? queues : adding) && gr_sorted_rows_fit(self);
 }

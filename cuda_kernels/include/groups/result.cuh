@@ -58,18 +58,22 @@ template <unsigned Digits> __device__ void add_to_state(int64_t *state, Whole un
     }
 }
 
-// Which planes are in use, and how the sums of all results are added up: the same for the whole grid.
-template <class In> struct GroupResult {
+// Which planes are in use, and how the sums of all results are added up: the same for the whole grid. With
+// Shared, the planes of a block are in shared memory.
+template <class In, bool Shared = false> struct GroupResult {
     using Traits = Planes<In>;
     static constexpr unsigned few = 4, few_digits = 8;
     const gr_group_params &p;
+    int64_t *planes;        // [plane][result]
+    uint64_t results;       // per plane
     const int lowest_plane; // the number of plane 0 among the planes of all exponents
     uint32_t used[3];
     int first, last; // planes in use; first > last if there are none
 
     // `words`: three words with a bit for each plane in use.
     __device__ GroupResult(const gr_group_params &params, const uint32_t *words, int lowest_plane = 0)
-        : p(params), lowest_plane(lowest_plane), first(0), last(-1) {
+        : p(params), planes(reinterpret_cast<int64_t *>(params.planes)), results(params.results),
+          lowest_plane(lowest_plane), first(0), last(-1) {
 #pragma unroll
         for (int i = 2; i >= 0; --i) {
             used[i] = words[i];
@@ -83,7 +87,10 @@ template <class In> struct GroupResult {
         return used[plane / 32] >> plane % 32 & 1;
     }
     __device__ int64_t *plane_at(int plane, uint64_t result) const {
-        return reinterpret_cast<int64_t *>(p.planes) + plane * p.results + result;
+        return planes + plane * results + result;
+    }
+    static __device__ int64_t load(const int64_t *at) {
+        return Shared ? *at : __ldcg(at);
     }
     __device__ int position_of(int plane) const {
         return Traits::position + int(Traits::bits) * (plane + lowest_plane);
@@ -92,7 +99,7 @@ template <class In> struct GroupResult {
     __device__ void take_planes(uint64_t result, int64_t (&value)[few]) const {
 #pragma unroll
         for (unsigned i = 0; i < few; ++i)
-            value[i] = first + int(i) <= last && uses(first + i) ? __ldcg(plane_at(first + i, result)) : 0;
+            value[i] = first + int(i) <= last && uses(first + i) ? load(plane_at(first + i, result)) : 0;
 #pragma unroll
         for (unsigned i = 0; i < few; ++i)
             if (value[i] != 0)
@@ -121,7 +128,7 @@ template <class In> struct GroupResult {
         for (int plane = first; any && plane <= last; ++plane) {
             if (!uses(plane))
                 continue;
-            int64_t *const at = plane_at(plane, result), value = __ldcg(at);
+            int64_t *const at = plane_at(plane, result), value = load(at);
             if (value != 0) {
                 *at = 0;
                 add_to_state<Words - 2>(state, value, position_of(plane) - 32 * from);
