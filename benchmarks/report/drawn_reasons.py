@@ -101,11 +101,7 @@ REASONS = (
     Reason(
         "groups",
         "few rows: every block reads all labels before the rows of its group",
-        lambda p, us: (
-            p["rows"] <= FEW_ROWS
-            and p["rows"] * p["groups"]
-            <= (1 << 18 if p["columns"] == 1 else 1 << 19 if p["columns"] < 32 else 1 << 23)
-        ),
+        lambda p, us: p["rows"] <= (1 << 14 if p["columns"] == 1 else FEW_ROWS),
     ),
     Reason(
         "groups",
