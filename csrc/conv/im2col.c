@@ -135,10 +135,12 @@ void gr_conv_make_dense(gr_conv *self, gr_conv_job *job) {
             pack(&arrays[i], self, arrays[i].channels, job->program);
 }
 
-void gr_conv_make_padded(gr_conv *self, uint64_t pitch, gr_conv_job *job) {
-    const gr_conv_array arrays[] = {gr_conv_array_of_x(self, job), gr_conv_array_of_w(self, job)};
-    for (int i = 0; i < 2; ++i)
-        pack(&arrays[i], self, pitch, job->program);
+void gr_conv_make_padded(gr_conv *self, uint64_t pitch, bool of_x, bool of_w, gr_conv_job *job) {
+    const gr_conv_array x = gr_conv_array_of_x(self, job), w = gr_conv_array_of_w(self, job);
+    if (of_x)
+        pack(&x, self, pitch, job->program);
+    if (of_w)
+        pack(&w, self, pitch, job->program);
 }
 
 /* ---- the product ---- */

@@ -24,16 +24,20 @@ bool gr_conv_pads_channels(const gr_conv *self) {
     return self->channels * gr_dtypes[self->dtype].item_bytes % ALIGNMENT != 0;
 }
 
-/* Returns the elements from a pixel to the next, of one group. */
+/* Returns the elements from a pixel to the next, of one group. Copies of many channels are aligned to more
+   bytes, so that blocks write whole sectors of memory. */
 static uint64_t pitch_of(const gr_conv *self) {
-    const uint64_t each = ALIGNMENT / gr_dtypes[self->dtype].item_bytes;
+    enum { MANY = 256 /* bytes */, SECTORS = 64 };
+    const uint64_t item = gr_dtypes[self->dtype].item_bytes;
+    if (!gr_conv_pads_channels(self))
+        return self->channels;
+    const uint64_t each = (self->channels * item >= MANY ? SECTORS : ALIGNMENT) / item;
     return gr_ceil_div(self->channels, each) * each;
 }
 
 bool gr_conv_implicit_gemm_tma_supports(const gr_conv *self) {
     return fits_tensor_map(&self->height) && fits_tensor_map(&self->width) && self->channels > 0 &&
-           gr_conv_taps(self) <= GR_CONV_MAX_TAPS &&
-           (!gr_conv_pads_channels(self) || (self->groups == 1 && !gr_conv_is_gemm(self))) &&
+           gr_conv_taps(self) <= GR_CONV_MAX_TAPS && (!gr_conv_pads_channels(self) || self->groups == 1) &&
            self->batch * self->height.size * self->width.size < INT32_MAX / 2 &&
            self->groups * self->filters < INT32_MAX / 2;
 }
@@ -182,10 +186,7 @@ void gr_conv_implicit_gemm_tma(const gr_conv *self, gr_conv_job job) {
     gr_conv plain = *self;
     const bool x_is_nchw = loads_nchw_x(self);
     plain.layout = GR_CONV_NHWC; /* to which NCHW is transposed first */
-    if (gr_conv_pads_channels(self))
-        gr_conv_make_padded(&plain, pitch_of(self), &job);
-    else
-        gr_conv_make_nhwc(&plain, x_is_nchw, &job);
+    gr_conv_make_nhwc(&plain, x_is_nchw, pitch_of(self), &job);
     plain.layout = self->layout;
     plain = as_rows(&plain);
     const gr_conv_tma_tiling boxes = gr_conv_choose_tma_tiling(&plain, x_is_nchw, job.parts);

@@ -106,9 +106,9 @@ gr_conv_append gr_conv_im2col;
    copies. */
 void gr_conv_make_dense(gr_conv *self, gr_conv_job *job);
 
-/* Appends copies of x and w in NHWC, of one group, with `pitch` elements from pixel to pixel. What follows
-   the channels of a pixel is not written. */
-void gr_conv_make_padded(gr_conv *self, uint64_t pitch, gr_conv_job *job);
+/* Appends copies of x, w or both in NHWC, of one group, with `pitch` elements from pixel to pixel. What
+   follows the channels of a pixel is not written. */
+void gr_conv_make_padded(gr_conv *self, uint64_t pitch, bool of_x, bool of_w, gr_conv_job *job);
 
 /* ---- implicit_gemm.c: implicit GEMM on CUDA cores (c2, c2_ring) ---- */
 
@@ -188,11 +188,12 @@ typedef struct gr_conv_tma_tiling {
    row. */
 gr_conv_tma_tiling gr_conv_choose_tma_tiling(const gr_conv *self, bool x_is_nchw, uint32_t parts);
 
-/* ---- nchw_to_nhwc.c: the transpose before an implicit GEMM by TMA ---- */
+/* ---- nchw_to_nhwc.c: the copy before an implicit GEMM by TMA ---- */
 
-/* Appends a transpose of x, unless `x_stays`, and of w to NHWC, the layout of *self; then *self and *job
-   describe the copies. */
-void gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_job *job);
+/* Appends a copy of x, unless `x_stays`, and of w to NHWC, the layout of *self, unless they are dense; then
+   *self and *job describe the copies. `pitch`: elements from pixel to pixel of one group, a multiple of 16
+   bytes; self->channels: of all groups, dense. */
+void gr_conv_make_nhwc(gr_conv *self, bool x_stays, uint64_t pitch, gr_conv_job *job);
 
 /* ---- depthwise.c and auto.c: kernels that only `auto` selects ---- */
 

@@ -1,4 +1,5 @@
-/* Transposes x and w from NCHW to NHWC for kernels that load by TMA (c8, c9), with one launch for both. */
+/* Copies x and w to NHWC for kernels that load by TMA (c8, c9), with one launch for both: from NCHW by a
+   transpose, and where channels are no multiple of 16 bytes to padded pixels. */
 #include <stddef.h>
 
 #include "base/limits.h"
@@ -6,29 +7,33 @@
 
 enum { VEC16 = 16, RUN_BYTES = 16 << 10 }; /* bytes of channels per store; bytes of shared memory per block */
 
-/* Returns the bytes per load of pixels: the largest power of two, up to 16, that is aligned everywhere. */
+/* Returns the bytes per load of pixels: 16 or 8, if these are aligned everywhere; else 1. */
 static uint32_t unit_bytes_of(const gr_conv_array *of, size_t item) {
+    enum { VEC8 = VEC16 / 2 };
     const gr_conv_strides *strides = &of->view->strides;
     const uint64_t all = (uint64_t)strides->outer | (uint64_t)strides->channel | of->height * of->width;
-    uint32_t unit_bytes = VEC16;
-    while (unit_bytes > item && (!of->view->aligned || all * item % unit_bytes != 0))
-        unit_bytes /= 2;
-    return unit_bytes;
+    if (!of->view->aligned || all * item % VEC8 != 0)
+        return 1;
+    return all * item % VEC16 == 0 ? VEC16 : VEC8;
 }
 
 /* Plans the transpose of an array; returns false if the pixels of a channel are not contiguous. */
-static bool describe(const gr_conv_array *of, size_t item, gr_conv_transpose *out) {
+static bool describe_nchw(const gr_conv_array *of, uint64_t pitch, size_t item, gr_conv_transpose *out) {
     const gr_conv_strides *strides = &of->view->strides;
     const uint64_t pixels = of->height * of->width, length = VEC16 / item, line = 128 / item;
     const bool contiguous = (of->width == 1 || strides->column == 1) &&
                             (of->height == 1 || strides->row == (int64_t)of->width) && strides->channel > 0 &&
                             strides->outer >= 0;
-    const bool dense = of->view->aligned && strides->channel == (int64_t)pixels &&
+    const bool dense = of->view->aligned && of->channels % length == 0 && pitch == of->channels &&
+                       strides->channel == (int64_t)pixels &&
                        (of->outer == 1 || strides->outer == (int64_t)(pixels * of->channels));
-    if (!contiguous || of->channels % length != 0)
+    if (!contiguous)
         return false;
     *out = (gr_conv_transpose){.channels = of->channels,
                                .pixels = pixels,
+                               .pitch = pitch,
+                               .extent = (of->outer - 1) * (uint64_t)strides->outer +
+                                         (of->channels - 1) * (uint64_t)strides->channel + pixels,
                                .outer = strides->outer,
                                .channel = strides->channel,
                                .tile_channels = (uint32_t)line,
@@ -48,23 +53,50 @@ static bool describe(const gr_conv_array *of, size_t item, gr_conv_transpose *ou
     return true;
 }
 
-/* Plans the transpose of an array that is not in NHWC, and allocates its copy, which *of then describes. */
-static bool transposes(const gr_conv_array *of, size_t item, gr_conv_transpose *out, gr_program *program) {
-    if (gr_conv_is_dense(of, GR_CONV_NHWC) || !describe(of, item, out))
+/* Plans a copy of NHWC to pixels of `pitch` elements; returns false if pixels have no common stride. */
+static bool describe_nhwc(const gr_conv_array *of, uint64_t pitch, size_t item, gr_conv_transpose *out) {
+    enum { VECS = GR_CONV_TRANSPOSE_THREADS * GR_CONV_TRANSPOSE_VECS };
+    const gr_conv_strides *strides = &of->view->strides;
+    const int64_t pixel = of->width > 1 ? strides->column : of->height > 1 ? strides->row : strides->outer;
+    const uint64_t pixels = of->outer * of->height * of->width, vecs = pixels * (pitch * item / VEC16);
+    const bool contiguous = (of->channels == 1 || strides->channel == 1) &&
+                            (of->height == 1 || strides->row == pixel * (int64_t)of->width) &&
+                            (of->outer == 1 || strides->outer == pixel * (int64_t)(of->width * of->height));
+    if (!contiguous || vecs > UINT32_MAX / 2)
         return false;
-    *of->buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)gr_conv_array_count(of) * item);
-    *of->view = gr_conv_dense_view(of, GR_CONV_NHWC);
+    *out = (gr_conv_transpose){.channels = of->channels,
+                               .pixels = pixels,
+                               .pitch = pitch,
+                               .outer = pixel,
+                               .blocks = (uint32_t)gr_ceil_div(vecs, VECS)};
     return true;
 }
 
-void gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_job *job) {
+/* Plans the copy of an array to dense NHWC of `pitch` channels, and allocates it; *of then describes it.
+   Returns the blocks; 0: it is dense, or another kernel copies it. */
+static uint32_t plan_copy(const gr_conv_array *of, uint64_t pitch, size_t item, gr_conv_transpose *out,
+                          gr_program *program) {
+    gr_conv_array padded = *of;
+    padded.channels = pitch;
+    if ((pitch == of->channels && gr_conv_is_dense(of, GR_CONV_NHWC)) ||
+        !(describe_nchw(of, pitch, item, out) || describe_nhwc(of, pitch, item, out)))
+        return 0;
+    *of->buffer =
+        gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)gr_conv_array_count(&padded) * item);
+    *of->view = gr_conv_dense_view(&padded, GR_CONV_NHWC);
+    return out->blocks;
+}
+
+void gr_conv_make_nhwc(gr_conv *self, bool x_stays, uint64_t pitch, gr_conv_job *job) {
     const size_t item = gr_dtypes[self->dtype].item_bytes;
     const gr_conv_array x = gr_conv_array_of_x(self, job), w = gr_conv_array_of_w(self, job);
+    const uint64_t x_pitch = pitch == self->channels ? x.channels : pitch; /* padded: of one group */
     gr_conv_transpose_params params = {0};
     const gr_conv_job from = *job;
     gr_program *program = job->program;
-    const bool of_x = !x_stays && transposes(&x, item, &params.x, program);
-    if (transposes(&w, item, &params.w, program) || of_x) {
+    const uint32_t x_blocks = x_stays ? 0 : plan_copy(&x, x_pitch, item, &params.x, program),
+                   w_blocks = plan_copy(&w, pitch, item, &params.w, program);
+    if (x_blocks + w_blocks > 0) {
         gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
         gr_program_relocate(program, offsetof(gr_conv_transpose_params, x.from), from.x);
         gr_program_relocate(program, offsetof(gr_conv_transpose_params, x.to), job->x);
@@ -75,13 +107,16 @@ void gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_job *job) {
         GR_KERNEL_NAME(step->kernel.entry, item == 2 ? "c8_turn_b2" : "c8_turn_b4");
         step->shared_bytes = RUN_BYTES;
         step->pdl = true;
-        gr_conv_set_grid(program, step, (gr_conv_grid){.x = (uint64_t)params.x.blocks + params.w.blocks},
+        gr_conv_set_grid(program, step, (gr_conv_grid){.x = (uint64_t)x_blocks + w_blocks},
                          GR_CONV_TRANSPOSE_THREADS);
     }
     const gr_conv_view own = self->x;
     if (x_stays)
         self->x = gr_conv_dense_view(&x, GR_CONV_NHWC);
-    gr_conv_make_dense(self, job);
+    if (pitch != self->channels)
+        gr_conv_make_padded(self, pitch, x_blocks == 0, w_blocks == 0, job);
+    else
+        gr_conv_make_dense(self, job);
     if (x_stays)
         self->x = own;
 }

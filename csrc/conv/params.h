@@ -171,15 +171,19 @@ typedef struct gr_conv_im2col_params {
 
 enum { GR_CONV_NAIVE_PIXELS = 8, GR_CONV_NAIVE_FILTERS = 4 }; /* per warp of c0 in NHWC */
 
-/* Transposes one array from NCHW to NHWC: images and their pixels, or filters and their taps. */
+/* Transposes one array from NCHW to NHWC: images and their pixels, or filters and their taps. Or copies NHWC
+   to pixels of more elements: then `pixels` counts those of all images, and `outer` is their stride. */
 typedef struct gr_conv_transpose {
     uint64_t from, to;
     uint64_t channels, pixels;
+    uint64_t pitch;         /* elements from pixel to pixel of `to`: a multiple of 16 bytes */
+    uint64_t extent;        /* elements from the first one of `from` to behind the last one */
     int64_t outer, channel; /* strides of `from` in elements, between images and between channels */
     uint32_t blocks;        /* thread blocks; 0 if this array is not transposed */
     uint32_t channel_tiles, pixel_tiles;
-    uint32_t tile_channels; /* channels per block */
-    uint32_t unit_bytes;    /* per load of pixels; 0: a block copies all pixels of its channels in one run */
+    uint32_t tile_channels; /* channels per block; 0: `from` is in NHWC */
+    uint32_t unit_bytes; /* per load of pixels: 16 or 8; 1: channels begin at any element; 0: a block copies
+                            all pixels of its channels in one run */
 } gr_conv_transpose;
 
 typedef struct gr_conv_transpose_params {
@@ -189,6 +193,7 @@ typedef struct gr_conv_transpose_params {
 enum {
     GR_CONV_TRANSPOSE_THREADS = 256, /* per block */
     GR_CONV_TRANSPOSE_PIXELS = 64,   /* per block */
+    GR_CONV_TRANSPOSE_VECS = 4,      /* of 16 bytes per thread, from NHWC */
 };
 
 /* Depthwise convolution in NHWC. The threads of a block have `lanes` vectors of filters, and rows * columns

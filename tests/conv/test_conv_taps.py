@@ -71,19 +71,41 @@ def test_planes(case, dtype, device):
 @pytest.mark.parametrize("dtype", RUNGS)
 @pytest.mark.parametrize("pixels", [(4, 8), (2, 6), (2, 9), (3, 3), (5, 17), (33, 33)])
 @pytest.mark.parametrize("how", ["dense", "apart", "askew"])
-def test_turned(pixels, dtype, how, device):
-    """Rows that begin on boundaries of every kind, and runs of few pixels."""
-    case = Case(2, *pixels, 24, 8, 3, 3, 1, 1)
+@pytest.mark.parametrize("channels", [24, 21])
+def test_turned(pixels, dtype, how, channels, device):
+    """Rows that begin on boundaries of every kind, runs of few pixels, and channels that are padded."""
+    case = Case(2, *pixels, channels, 8, 3, 3, 1, 1)
     x, w = cases.arrays(dtype, case, "NCHW", "exact")
     if how == "apart":
-        room = np.full((2, 27, *pixels), 77, dtype)
-        room[:, 1:25] = x
-        x = room[:, 1:25]
+        room = np.full((2, channels + 3, *pixels), 77, dtype)
+        room[:, 1 : channels + 1] = x
+        x = room[:, 1 : channels + 1]
     elif how == "askew":
         room = np.full(x.size + 1, 77, dtype)
         room[1:] = x.ravel()
         x = room[1:].reshape(x.shape)
     assert wrong(x, w, dtype, "NCHW", "exact", device, **case.options) is None
+
+
+@pytest.mark.parametrize("dtype", RUNGS)
+@pytest.mark.parametrize("how", ["askew", "part of more channels", "rows apart"])
+def test_pixels_of_nhwc_are_padded(dtype, how, device):
+    """Copies of pixels that begin at any element, whose channels or rows have others between them."""
+    case = Case(2, 5, 7, 21, 8, 3, 3, 1, 1)
+    x, w = cases.arrays(dtype, case, "NHWC", "exact")
+    if how == "askew":
+        room = np.full(x.size + 1, 77, dtype)
+        room[1:] = x.ravel()
+        x = room[1:].reshape(x.shape)
+    elif how == "rows apart":
+        room = np.full((2, 9, 7, 21), 77, dtype)
+        room[:, 2:7] = x
+        x = room[:, 2:7]
+    else:
+        room = np.full((2, 5, 7, 24), 77, dtype)
+        room[..., 2:23] = x
+        x = room[..., 2:23]
+    assert wrong(x, w, dtype, "NHWC", "exact", device, **case.options) is None
 
 
 @pytest.mark.usefixtures("full")

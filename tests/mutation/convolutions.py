@@ -493,6 +493,14 @@ MUTANTS = (
         taps("after_box"),
     ),
     Mutant(
+        "pixels that begin between two vectors are stored from the first element on",
+        TURN,
+        "RawTile",
+        "offset(channel + j) + pixel",
+        "pixel",
+        taps("test_turned"),
+    ),
+    Mutant(
         "two pixels of a word are the same one",
         TURN,
         "put",

@@ -1,11 +1,14 @@
-// Transposes NCHW to NHWC, x and the filters in one launch, for the rungs whose tiles TMA brings.
+// Copies x and the filters to NHWC in one launch, for the rungs whose tiles TMA loads: NCHW by a transpose,
+// and NHWC whose channels are no multiple of 16 bytes to padded pixels.
 //
-// A block takes some channels of some pixels through shared memory, 16 bytes at once on either side where the
-// pixels of a channel allow it. Where a channel has few pixels, such as the taps of a filter, a block has all
-// of them; then its channels are contiguous and come as one run.
+// A block of the transpose takes some channels of some pixels through shared memory, 16 bytes at once on
+// either side where the pixels of a channel are aligned to 8 bytes or more. Otherwise it loads the aligned
+// vectors that have these pixels, and shared memory keeps the offset of each channel. If a channel has few
+// pixels, such as the taps of a filter, a block copies all of them: its channels are contiguous.
 #pragma once
 
 #include "common/shared_array.cuh"
+#include "common/vec.cuh"
 #include "conv/conv.cuh"
 #include "matmul/tma.cuh"
 
@@ -21,7 +24,13 @@ template <class T> __device__ unsigned word_at(unsigned channel, unsigned word) 
     return channel * PITCH + word + (sizeof(T) == 2 ? channel / 32 * 4 : 0);
 }
 
-// CHANNELS by PIXELS, which come as units.
+// Returns channels with those that fill the last vector of 16 bytes.
+template <class T> __device__ unsigned whole_vecs(unsigned channels) {
+    enum { LENGTH = 16 / sizeof(T) };
+    return (channels + LENGTH - 1) / LENGTH * LENGTH;
+}
+
+// Loads CHANNELS by PIXELS by units, and zeros up to whole vectors of channels.
 template <class T, class Unit>
 __device__ void fetch(const gr_conv_transpose &p, const T *from, unsigned channels, unsigned pixels) {
     enum { CHANNELS = 128 / sizeof(T), OF_UNIT = sizeof(Unit) / sizeof(T), UNITS = PIXELS / OF_UNIT };
@@ -29,16 +38,15 @@ __device__ void fetch(const gr_conv_transpose &p, const T *from, unsigned channe
 #pragma unroll
     for (unsigned i = threadIdx.x; i < CHANNELS * UNITS; i += TURN_THREADS) {
         const unsigned channel = i / UNITS, pixel = i % UNITS * OF_UNIT;
-        if (channel >= channels || pixel >= pixels)
+        if (channel >= whole_vecs<T>(channels) || pixel >= pixels)
             continue;
-        const Unit unit = *reinterpret_cast<const Unit *>(from + channel * p.channel + pixel);
-        if constexpr (sizeof(Unit) == 2)
-            reinterpret_cast<T *>(tile + word_at<T>(channel, 0))[pixel] = reinterpret_cast<const T &>(unit);
-        else
+        Unit unit = {};
+        if (channel < channels)
+            unit = *reinterpret_cast<const Unit *>(from + channel * p.channel + pixel);
 #pragma unroll
-            for (unsigned j = 0; j < sizeof(Unit) / 4; ++j)
-                tile[word_at<T>(channel, pixel * sizeof(T) / 4 + j)] =
-                    reinterpret_cast<const uint32_t *>(&unit)[j];
+        for (unsigned j = 0; j < sizeof(Unit) / 4; ++j)
+            tile[word_at<T>(channel, pixel * sizeof(T) / 4 + j)] =
+                reinterpret_cast<const uint32_t *>(&unit)[j];
     }
 }
 
@@ -56,7 +64,7 @@ __device__ void put(const gr_conv_transpose &p, T *to, unsigned channels, unsign
 #pragma unroll
         for (unsigned j = 0; j < LENGTH; ++j)
             w[j] = tile[word_at<T>(channel + j, word)];
-        T *at = to + uint64_t(pixel) * p.channels + channel;
+        T *at = to + uint64_t(pixel) * p.pitch + channel;
         if constexpr (sizeof(T) == 4) {
             *reinterpret_cast<uint4 *>(at) = {w[0], w[1], w[2], w[3]};
         } else {
@@ -69,11 +77,70 @@ __device__ void put(const gr_conv_transpose &p, T *to, unsigned channels, unsign
 #pragma unroll
             for (unsigned j = 0; j < 2; ++j)
                 if (pixel + j < pixels)
-                    *reinterpret_cast<uint4 *>(at + j * p.channels) = {both[j][0], both[j][1], both[j][2],
-                                                                       both[j][3]};
+                    *reinterpret_cast<uint4 *>(at + j * p.pitch) = {both[j][0], both[j][1], both[j][2],
+                                                                    both[j][3]};
         }
     }
 }
+
+// Tiles of channels that begin at any element: a row of shared memory has the 16-byte pieces of global memory
+// that a channel's pixels are in.
+template <class T> struct RawTile {
+    enum { CHANNELS = 128 / sizeof(T), LENGTH = 16 / sizeof(T), PIECES = PIXELS / LENGTH + 1 };
+    const gr_conv_transpose &p;
+    const T *from; // the first pixel of the first channel
+    unsigned channels, pixels;
+
+    // Elements of the first piece of a channel before its first pixel.
+    __device__ unsigned offset(unsigned channel) const {
+        const unsigned first = unsigned(reinterpret_cast<uint64_t>(from) / sizeof(T)) % LENGTH;
+        return (first + channel * unsigned(p.channel)) % LENGTH;
+    }
+    // Where a channel's row begins: without bank conflicts for the threads of `store_pixels`.
+    static __device__ T *row(unsigned channel) {
+        return shared_array<T>() + (channel * PIECES + channel / LENGTH) * LENGTH;
+    }
+    // Whether a piece is within the array; if not, elements outside of the array are not loaded.
+    __device__ bool is_inside(const T *piece) const {
+        const T *first = reinterpret_cast<const T *>(p.from);
+        return piece >= first && piece + LENGTH <= first + p.extent;
+    }
+    __device__ uint4 load(unsigned channel, unsigned piece) const {
+        const T *pixel = from + channel * p.channel, *at = pixel - offset(channel) + piece * LENGTH;
+        if (is_inside(at))
+            return *reinterpret_cast<const uint4 *>(at);
+        Vec<T, LENGTH> some = {};
+#pragma unroll
+        for (unsigned i = 0; i < LENGTH; ++i)
+            if (at + i >= pixel && at + i < pixel + pixels)
+                some.at[i] = at[i];
+        return reinterpret_cast<const uint4 &>(some);
+    }
+    __device__ void load_pieces() const {
+#pragma unroll
+        for (unsigned i = threadIdx.x; i < CHANNELS * PIECES; i += TURN_THREADS) {
+            const unsigned channel = i / PIECES, piece = i % PIECES;
+            if (channel < channels && piece * LENGTH < offset(channel) + pixels)
+                *reinterpret_cast<uint4 *>(row(channel) + piece * LENGTH) = load(channel, piece);
+        }
+    }
+    // 16 bytes of each pixel at once.
+    __device__ void store_pixels(T *to) const {
+        enum { VECS = 8 };
+#pragma unroll
+        for (unsigned i = threadIdx.x; i < VECS * PIXELS; i += TURN_THREADS) {
+            const unsigned channel = i % VECS * LENGTH, pixel = i / VECS;
+            if (channel >= channels || pixel >= pixels)
+                continue;
+            Vec<T, LENGTH> some = {};
+#pragma unroll
+            for (unsigned j = 0; j < LENGTH; ++j)
+                if (channel + j < channels)
+                    some.at[j] = row(channel + j)[offset(channel + j) + pixel];
+            store_at_once(to + uint64_t(pixel) * p.pitch + channel, some);
+        }
+    }
+};
 
 // All pixels of p.tile_channels channels.
 template <class T>
@@ -94,7 +161,35 @@ __device__ void turn_run(const gr_conv_transpose &p, const T *from, T *to, unsig
     }
 }
 
+// Copies pixels of NHWC to others of p.pitch elements, by vectors of 16 bytes.
+template <class T> __device__ void pad_pixels(const gr_conv_transpose &p, unsigned number) {
+    enum { LENGTH = 16 / sizeof(T), VECS = GR_CONV_TRANSPOSE_VECS };
+    const T *from = reinterpret_cast<const T *>(p.from);
+    const unsigned vecs = unsigned(p.pitch / LENGTH), all = unsigned(p.pixels) * vecs,
+                   channels = unsigned(p.channels);
+    Vec<T, LENGTH> some[VECS];
+#pragma unroll
+    for (int i = 0; i < VECS; ++i) {
+        const unsigned vec = (number * VECS + i) * TURN_THREADS + threadIdx.x, pixel = vec / vecs,
+                       channel = vec % vecs * LENGTH;
+        const T *at = from + (int64_t(pixel) * p.outer + channel);
+#pragma unroll
+        for (int j = 0; j < LENGTH; ++j)
+            some[i].at[j] = vec < all && channel + j < channels ? at[j] : T(0);
+    }
+#pragma unroll
+    for (int i = 0; i < VECS; ++i) {
+        const unsigned vec = (number * VECS + i) * TURN_THREADS + threadIdx.x;
+        if (vec < all)
+            store_at_once(reinterpret_cast<Vec<T, LENGTH> *>(p.to) + vec, some[i]);
+    }
+}
+
 template <class T> __device__ void turn(const gr_conv_transpose &p, unsigned number) {
+    if (p.tile_channels == 0) {
+        pad_pixels<T>(p, number);
+        return;
+    }
     const unsigned across = number % p.pixel_tiles, part = number / p.pixel_tiles % p.channel_tiles;
     const uint64_t picture = number / p.pixel_tiles / p.channel_tiles,
                    first = uint64_t(part) * p.tile_channels;
@@ -102,20 +197,23 @@ template <class T> __device__ void turn(const gr_conv_transpose &p, unsigned num
     const uint64_t pixel = uint64_t(across) * PIXELS;
     const T *from =
         reinterpret_cast<const T *>(p.from) + int64_t(picture) * p.outer + int64_t(first) * p.channel + pixel;
-    T *to = reinterpret_cast<T *>(p.to) + (picture * p.pixels + pixel) * p.channels + first;
+    T *to = reinterpret_cast<T *>(p.to) + (picture * p.pixels + pixel) * p.pitch + first;
     if (p.unit_bytes == 0) {
         turn_run(p, from, to, channels);
         return;
     }
     const unsigned pixels = unsigned(min(uint64_t(PIXELS), p.pixels - pixel));
+    if (p.unit_bytes == 1) {
+        const RawTile<T> tile = {p, from, channels, pixels};
+        tile.load_pieces();
+        __syncthreads();
+        tile.store_pixels(to);
+        return;
+    }
     if (p.unit_bytes == 16)
         fetch<T, uint4>(p, from, channels, pixels);
-    else if (p.unit_bytes == 8)
-        fetch<T, uint2>(p, from, channels, pixels);
-    else if (p.unit_bytes == 4)
-        fetch<T, uint32_t>(p, from, channels, pixels);
     else
-        fetch<T, T>(p, from, channels, pixels);
+        fetch<T, uint2>(p, from, channels, pixels);
     __syncthreads();
     put(p, to, channels, pixels);
 }
