@@ -313,8 +313,9 @@ __device__ void add_up(const gr_conv_tma_params &maps, const Box &box, float4 *r
 }
 
 // NHWC by way of shared memory: of a warp's 16 pixels 128 bytes of filters at a time, in rows that are
-// longer, so that no two of them sync_consumers in a bank; then 16 bytes at once.
-template <class T, int FILTERS>
+// longer, so that no two of them sync_consumers in a bank; then 16 bytes at once, or if filters are not
+// aligned, neighbouring elements by neighbouring lanes.
+template <class T, int FILTERS, bool ALIGNED>
 __device__ void store_rows(const gr_conv_tma_params &maps, const Box &box, unsigned tile, unsigned char *room,
                            const float (&sums)[FILTERS / 2]) {
     enum { SOME = ROW_BYTES / sizeof(T), PITCH = ROW_BYTES + 8 * sizeof(T), LENGTH = 16 / sizeof(T) };
@@ -330,6 +331,19 @@ __device__ void store_rows(const gr_conv_tma_params &maps, const Box &box, unsig
                                            (i / 2 * 8 + lane % 4 * 2) * sizeof(T)) = {
                 T(sums[first / 2 + 2 * i]), T(sums[first / 2 + 2 * i + 1])};
         __syncwarp();
+        if constexpr (!ALIGNED) {
+            const unsigned all = unsigned(maps.conv.filters), filters = all - min(box.filter + first, all);
+#pragma unroll 1
+            for (unsigned row = 0; row < 16; ++row) {
+                const int64_t place = __shfl_sync(0xffffffff, mine, row);
+                T *to = reinterpret_cast<T *>(maps.conv.out) + place + box.filter + first;
+#pragma unroll
+                for (unsigned i = lane; i < SOME; i += 32)
+                    if (place >= 0 && i < filters)
+                        to[i] = reinterpret_cast<const T *>(rows + row * PITCH)[i];
+            }
+            continue;
+        }
         const unsigned filter = box.filter + first + LENGTH * piece;
 #pragma unroll
         for (int i = 0; i < 16; i += 4) {
@@ -385,6 +399,8 @@ __device__ void store_planes(const gr_conv_tma_params &maps, const Box &box, uns
 template <class T, int TILES, int FILTERS, bool PLANES>
 __device__ void store_all(const gr_conv_tma_params &maps, const Box &box, unsigned char *room,
                           const float (&sums)[TILES][FILTERS / 2]) {
+    // ptxas keeps more of 128 x 128 results in local memory with these stores (H200: 3 % slower).
+    constexpr bool BY_ROWS = TILES > 1 || FILTERS < 128;
     const gr_conv_params &p = maps.conv;
     const bool rows = p.of_out.channel == 1, aligned = p.filters % (16 / sizeof(T)) == 0 && p.out % 16 == 0;
 #pragma unroll
@@ -393,7 +409,9 @@ __device__ void store_all(const gr_conv_tma_params &maps, const Box &box, unsign
         if (!rows)
             store_planes<T, FILTERS, PLANES>(maps, box, tile, room, sums[i]);
         else if (!PLANES && aligned)
-            store_rows<T, FILTERS>(maps, box, tile, room, sums[i]);
+            store_rows<T, FILTERS, true>(maps, box, tile, room, sums[i]);
+        else if constexpr (!PLANES && BY_ROWS)
+            store_rows<T, FILTERS, false>(maps, box, tile, room, sums[i]);
         else {
             const Places<T, PLANES> places(maps, box, tile);
 #pragma unroll
