@@ -12,7 +12,7 @@ enum { VEC = 4 }; /* channels that a thread loads at once, where they are aligne
 /* The kernels index rows, columns and results in 32 bits. */
 static bool fits_32_bits(const gr_conv_axis *axis) {
     return axis->size < INT32_MAX && axis->out < INT32_MAX && axis->kernel < INT32_MAX &&
-           (axis->out + GR_CONV_DEPTHWISE_3X3_NCHW_ROWS) * axis->stride + axis->kernel * axis->dilation <
+           (axis->out + GR_CONV_DEPTHWISE_TALL_ROWS) * axis->stride + axis->kernel * axis->dilation <
                INT32_MAX;
 }
 
@@ -125,13 +125,14 @@ static void divide_threads(const gr_conv *self, uint64_t filters, gr_conv_depthw
     params->pitch = (uint32_t)(filters * (lanes | 1)); /* odd, so that fewer banks conflict */
 }
 
-/* Returns blocks per SM: the resident ones of kernels with one filter per thread, by their registers. */
+/* Returns blocks per SM: the resident ones of kernels with one filter per thread, by their registers; twice
+   as many with up to 5 columns of taps (H200: 8 images of 590 x 35 x 132, 3 x 3, 68 us instead of 87 us). */
 static uint64_t blocks_per_sm(const gr_conv *self, uint64_t filters) {
-    enum { ALL = 8, OF_3 = 7, OF_7 = 7, OF_7_STRIDE_2 = 5, THREE = 3, SEVEN = 7 };
+    enum { ALL = 8, OF_3 = 7, OF_7 = 7, OF_7_STRIDE_2 = 5, THREE = 3, SEVEN = 7, TWICE = 2 };
     if (filters > 1)
         return ALL;
-    return self->width.kernel == THREE   ? OF_3
-           : self->width.kernel != SEVEN ? ALL
+    return self->width.kernel == THREE   ? TWICE * OF_3
+           : self->width.kernel != SEVEN ? TWICE * ALL
            : self->width.stride == 1     ? OF_7
                                          : OF_7_STRIDE_2;
 }
@@ -164,33 +165,46 @@ typedef struct thread_tile {
     const char *form;
 } thread_tile;
 
-/* Returns the tile of a thread for three, five or seven rows of taps in NCHW; form NULL: there is none. For
-   three rows it is for few rows of results, most of which a thread of the special kernels would leave out. */
+/* Returns threads that compute `rows` x `columns` results each. */
+static uint64_t count_threads(const gr_conv *self, uint64_t rows, uint64_t columns) {
+    return self->batch * gr_ceil_div(self->height.out, rows) * gr_ceil_div(self->width.out, columns) *
+           self->groups * self->filters;
+}
+
+/* Returns the tile of a thread for three, five or seven rows of taps in NCHW; form NULL: there is none. All
+   tiles add up the taps of a column after those of the column before. With two columns, which take fewer
+   loads, there must be threads enough (H200: 31 images of 8 x 203 x 5, 3 x 3, 2.6 us with one column and 3.9
+   us with two; 1 image of 32 x 244 x 130 6.5 us and 4.1 us). */
 static thread_tile tall_tile_of(const gr_conv *self) {
-    enum { THREE = 3, FIVE = 5, SEVEN = 7, STRIDES = 2, FEW_ROWS = 7, HALF_BYTES = 2 };
-    static const char *const forms[][STRIDES] = {{"_nchw_five_1", "_nchw_five_2"},
-                                                 {"_nchw_seven_1", "_nchw_seven_2"}};
-    const gr_conv_axis *height = &self->height;
-    if (gr_dtypes[self->dtype].item_bytes == HALF_BYTES && height->kernel == THREE && height->dilation == 1 &&
-        height->stride == 1 && height->out <= FEW_ROWS && self->layout == GR_CONV_NCHW)
-        return (thread_tile){GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2, 1, 1, "_nchw_low"};
-    const bool tall = (height->kernel == FIVE || height->kernel == SEVEN) && height->dilation == 1 &&
-                      height->stride <= STRIDES && self->layout == GR_CONV_NCHW;
-    return (thread_tile){
-        .rows = height->stride == 1 ? GR_CONV_DEPTHWISE_TALL_ROWS : GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2,
-        .columns = 1,
-        .filters = 1,
-        .form = tall ? forms[height->kernel == SEVEN][height->stride - 1] : NULL,
-    };
+    enum { THREE = 3, FIVE = 5, SEVEN = 7, STRIDES = 2, THREADS_PER_SM = 256 };
+    static const char *const forms[][STRIDES] = {{"_nchw_low", NULL},
+                                                 {"_nchw_five_1", "_nchw_five_2"},
+                                                 {"_nchw_seven_1", "_nchw_seven_2"}},
+                             *const of_two[] = {"_nchw_three_two", "_nchw_five_two", "_nchw_seven_two"};
+    const gr_conv_axis *height = &self->height, *width = &self->width;
+    const uint64_t taps = height->kernel, rows = GR_CONV_DEPTHWISE_TALL_ROWS;
+    const int row = taps == THREE ? 0 : taps == FIVE ? 1 : 2;
+    if (self->layout != GR_CONV_NCHW || (taps != THREE && taps != FIVE && taps != SEVEN) ||
+        height->dilation != 1 || height->stride > STRIDES)
+        return (thread_tile){.form = NULL};
+    const uint64_t enough = (uint64_t)gr_reference_device.multiprocessors * THREADS_PER_SM;
+    if (height->stride == 1 && width->stride == 1 && width->dilation == 1 &&
+        count_threads(self, rows, 2) >= enough)
+        return (thread_tile){rows, 2, 1, of_two[row]};
+    return (thread_tile){.rows = height->stride == 1 && taps != THREE ? rows
+                                                                      : GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2,
+                         .columns = 1,
+                         .filters = 1,
+                         .form = forms[row][height->stride - 1]};
 }
 
 /* Returns the tile of a thread. In each row of the table special kernels for 3 x 3 taps with strides of 1 and
-   2 follow the kernel for any taps. */
+   2 follow the kernel for any taps; with strides of 1 NCHW has those of tall_tile_of. */
 static thread_tile thread_tile_of(const gr_conv *self) {
     enum { NCHW, NHWC, NHWC_4_CHANNELS };
     static const thread_tile tiles[][3] = {
         [NCHW] = {{GR_CONV_DEPTHWISE_OUTPUTS, 1, 1, "_nchw"},
-                  {GR_CONV_DEPTHWISE_3X3_NCHW_ROWS, 1, 1, "_nchw_three_1"},
+                  {0},
                   {GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2, 1, 1, "_nchw_three_2"}},
         [NHWC] = {{1, GR_CONV_DEPTHWISE_OUTPUTS, 1, "_nhwc"}},
         [NHWC_4_CHANNELS] = {{1, GR_CONV_DEPTHWISE_OUTPUTS, 4, "_nhwc4"},
@@ -234,9 +248,7 @@ static void append_any(const gr_conv *given, gr_conv_job job) {
         transpose_filters(&plain, &job);
     const gr_conv_params params = gr_conv_make_params(self);
     const thread_tile each = thread_tile_of(self);
-    const uint64_t threads = self->batch * gr_ceil_div(self->height.out, each.rows) *
-                             gr_ceil_div(self->width.out, each.columns) * self->groups * self->filters /
-                             each.filters;
+    const uint64_t threads = count_threads(self, each.rows, each.columns) / each.filters;
     job.variant = &variant;
     gr_step *step = gr_conv_launch(self, &job, each.form, &params, sizeof params,
                                    (gr_conv_grid){.x = gr_ceil_div(threads, variant.threads)});
@@ -244,9 +256,38 @@ static void append_any(const gr_conv *given, gr_conv_job job) {
     step->pdl = true;
 }
 
+/* ---- 1 x 1 taps ---- */
+
+/* Returns whether each result is an element of x, in the same place, multiplied by a filter. */
+static bool is_scaled(const gr_conv *self) {
+    gr_conv plain = *self;
+    gr_conv_job ignored = {.x = 0};
+    const gr_conv_array x = gr_conv_array_of_x(&plain, &ignored);
+    return gr_conv_taps(self) == 1 && self->filters == 1 && self->height.stride == 1 &&
+           self->width.stride == 1 && self->height.out == self->height.size &&
+           self->width.out == self->width.size && self->height.padding == 0 && self->width.padding == 0 &&
+           self->out_aligned && gr_conv_is_dense(&x, self->layout);
+}
+
+static void append_scaled(const gr_conv *self, gr_conv_job job) {
+    static const gr_conv_variant variant = {.rung = {.name = "conv_depthwise", .file = "conv_depthwise"},
+                                            .threads = GR_CONV_DEPTHWISE_THREADS};
+    const uint64_t length = 16 / gr_dtypes[self->dtype].item_bytes,
+                   vecs = gr_ceil_div(gr_conv_output_count(self), length);
+    const gr_conv_params params = gr_conv_make_params(self);
+    job.variant = &variant;
+    gr_step *step = gr_conv_launch(
+        self, &job, self->layout == GR_CONV_NHWC ? "_scale_nhwc" : "_scale_nchw", &params, sizeof params,
+        (gr_conv_grid){.x = gr_ceil_div(vecs, variant.threads * GR_CONV_DEPTHWISE_SCALED_VECS)});
+    step->kernel.owner = "conv";
+    step->pdl = true;
+}
+
 void gr_conv_depthwise(const gr_conv *self, gr_conv_job job) {
     const uint64_t filters = filters_of_tile(self);
-    if (filters > 0)
+    if (is_scaled(self))
+        append_scaled(self, job);
+    else if (filters > 0)
         append_tiles(self, filters, job);
     else
         append_any(self, job);

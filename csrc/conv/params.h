@@ -209,19 +209,19 @@ typedef struct gr_conv_depthwise_params {
 
 /* Depthwise convolution: one channel per group. */
 enum {
-    GR_CONV_DEPTHWISE_THREADS = 128, /* per block */
-    GR_CONV_DEPTHWISE_OUTPUTS = 4,   /* results per thread: columns in NHWC, rows in NCHW */
+    GR_CONV_DEPTHWISE_THREADS = 128,   /* per block */
+    GR_CONV_DEPTHWISE_OUTPUTS = 4,     /* results per thread: columns in NHWC, rows in NCHW */
+    GR_CONV_DEPTHWISE_SCALED_VECS = 2, /* vectors of 16 bytes per thread, 1 x 1 taps of dense arrays */
     /* Results per thread of the kernels for 3, 5 or 7 columns of taps in NHWC: rows and columns. */
     GR_CONV_DEPTHWISE_TILE_ROWS = 2,
     GR_CONV_DEPTHWISE_TILE_COLUMNS = 4,
     GR_CONV_DEPTHWISE_TILE_COLUMNS_STRIDE_2 = 2,
     /* Results per thread of the kernels for 3 x 3 taps: rows and columns in NHWC, rows in NCHW. */
-    GR_CONV_DEPTHWISE_TALL_ROWS = 8, /* NCHW, with five or seven rows of taps */
+    GR_CONV_DEPTHWISE_TALL_ROWS = 8, /* NCHW, with five or seven rows of taps, and with two columns */
     GR_CONV_DEPTHWISE_TALL_ROWS_STRIDE_2 = 4,
     GR_CONV_DEPTHWISE_3X3_ROWS = 2,
     GR_CONV_DEPTHWISE_3X3_COLUMNS = 4,
     GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2 = 2,
-    GR_CONV_DEPTHWISE_3X3_NCHW_ROWS = 14,
     GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2 = 8,
 };
 

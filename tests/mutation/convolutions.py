@@ -245,6 +245,22 @@ MUTANTS = (
         ALONE,
     ),
     Mutant(
+        "the second column of a depthwise thread has the taps of the first",
+        DEPTHWISE,
+        "tall_down_two_columns",
+        "seen[r + i], before[i]",
+        "seen[r + i], factors[i]",
+        ("tests/conv/test_conv.py", "-k", "columns_of_large"),
+    ),
+    Mutant(
+        "a run of scaled elements keeps the filter of the channel before",
+        DEPTHWISE,
+        "scale",
+        "if (++in_run == run)",
+        "if (++in_run > run)",
+        ALONE,
+    ),
+    Mutant(
         "rows above the image count as those of the image before",
         DEPTHWISE,
         "TallColumn",

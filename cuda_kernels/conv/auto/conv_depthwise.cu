@@ -36,12 +36,13 @@ __device__ FirstOutput place_in_nhwc(const gr_conv_params &p, unsigned rows, uns
     return {image, row % down * rows, pixel % across * columns, number % filters * LENGTH, image < p.batch};
 }
 
-inline __device__ FirstOutput place_in_nchw(const gr_conv_params &p, unsigned rows) {
+inline __device__ FirstOutput place_in_nchw(const gr_conv_params &p, unsigned rows, unsigned columns = 1) {
     const unsigned filters = unsigned(p.groups * p.filters);
-    const unsigned across = unsigned(p.width.out), down = (unsigned(p.height.out) + rows - 1) / rows;
+    const unsigned across = (unsigned(p.width.out) + columns - 1) / columns,
+                   down = (unsigned(p.height.out) + rows - 1) / rows;
     const unsigned number = blockIdx.x * THREADS + threadIdx.x, row = number / across;
     const unsigned channel = row / down, image = channel / filters;
-    return {image, row % down * rows, number % across, channel % filters, image < p.batch};
+    return {image, row % down * rows, number % across * columns, channel % filters, image < p.batch};
 }
 
 // The results of EACH columns of a row, and of LENGTH filters from number `filter` on.
@@ -130,7 +131,60 @@ template <class T> __device__ void down_a_column(const gr_conv_params &p) {
                 Accumulator<T>::back(sums[r]);
 }
 
-// ---- NCHW, five or seven rows of taps, or three of images of few rows
+// ---- 1 x 1 taps of dense arrays
+
+// Multiplies elements, in the order of memory, by the filters of their channels: VECS vectors per thread.
+template <class T, bool NHWC> __device__ void scale(const gr_conv_params &p) {
+    enum { LENGTH = 16 / sizeof(T), VECS = GR_CONV_DEPTHWISE_SCALED_VECS };
+    typedef typename Accumulator<T>::type W;
+    typedef Vec<T, LENGTH> Pack;
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
+    const unsigned channels = unsigned(p.groups), pixels = unsigned(p.height.size * p.width.size),
+                   all = unsigned(p.batch) * channels * pixels, run = NHWC ? 1 : pixels;
+    const T *x = reinterpret_cast<const T *>(p.x), *w = reinterpret_cast<const T *>(p.w);
+    T *out = reinterpret_cast<T *>(p.out);
+    Pack seen[VECS] = {};
+#pragma unroll
+    for (int i = 0; i < VECS; ++i) {
+        const unsigned first = ((blockIdx.x * VECS + i) * THREADS + threadIdx.x) * LENGTH;
+        if (first + LENGTH <= all)
+            seen[i] = *reinterpret_cast<const Pack *>(x + first);
+        else
+#pragma unroll
+            for (unsigned j = 0; j < LENGTH; ++j)
+                if (first + j < all)
+                    seen[i].at[j] = x[first + j];
+    }
+#pragma unroll
+    for (int i = 0; i < VECS; ++i) {
+        const unsigned first = ((blockIdx.x * VECS + i) * THREADS + threadIdx.x) * LENGTH;
+        if (first >= all)
+            return;
+        unsigned in_run = first % run, channel = first / run % channels;
+        W weight = Accumulator<T>::of(w[channel * p.of_w.outer]);
+        Pack results;
+#pragma unroll
+        for (unsigned j = 0; j < LENGTH; ++j) {
+            results.at[j] =
+                Accumulator<T>::back(multiply_add(Accumulator<T>::of(seen[i].at[j]), weight, W(0)));
+            if (++in_run == run) {
+                in_run = 0;
+                channel = channel + 1 == channels ? 0 : channel + 1;
+                weight = Accumulator<T>::of(w[channel * p.of_w.outer]);
+            }
+        }
+        if (first + LENGTH <= all)
+            *reinterpret_cast<Pack *>(out + first) = results;
+        else
+#pragma unroll
+            for (unsigned j = 0; j < LENGTH; ++j)
+                if (first + j < all)
+                    out[first + j] = results.at[j];
+    }
+}
+
+// ---- NCHW, three, five or seven rows of taps
 
 // A column of TAPS taps, and the elements of x under it for several rows of results.
 template <class T, int TAPS, int SEEN_ROWS> struct TallColumn {
@@ -139,8 +193,8 @@ template <class T, int TAPS, int SEEN_ROWS> struct TallColumn {
     bool there; // in the image
 
     __device__ void load(const gr_conv_params &p, const T *image, const T *taps, int top, unsigned column,
-                         bool is_tap) {
-        there = is_tap & (column < unsigned(p.width.size));
+                         bool is_seen, bool is_tap) {
+        there = is_seen & (column < unsigned(p.width.size));
         const T *line = image + column * p.of_x.column;
 #pragma unroll
         for (int i = 0; i < SEEN_ROWS; ++i)
@@ -175,7 +229,7 @@ template <class T, int TAPS, int STRIDE> __device__ void tall_down_a_column(cons
     now.there = false;
 #pragma unroll 1
     for (unsigned j = 0; j <= columns; ++j, taps += p.of_w.column) {
-        next.load(p, from, taps, top, tap_of(p.width, along, j), j < columns);
+        next.load(p, from, taps, top, tap_of(p.width, along, j), j < columns, j < columns);
         if (now.there)
 #pragma unroll
             for (int i = 0; i < TAPS; ++i)
@@ -193,7 +247,67 @@ template <class T, int TAPS, int STRIDE> __device__ void tall_down_a_column(cons
             *to = Accumulator<T>::back(sums[r]);
 }
 
-// ---- 3 x 3 taps
+// The results of ROWS rows of two neighbouring columns, with strides of 1: what a thread sees of a column
+// serves both.
+template <class T, int TAPS> __device__ void tall_down_two_columns(const gr_conv_params &p) {
+    enum { ROWS = GR_CONV_DEPTHWISE_TALL_ROWS, SEEN_ROWS = ROWS - 1 + TAPS };
+    typedef typename Accumulator<T>::type W;
+    pdl_as_comments::pdl_wait();
+    const auto [image, down, along, filter, there] = place_in_nchw(p, ROWS, 2);
+    if (!there)
+        return;
+    const int top = int(down) - int(p.height.padding);
+    const T *from = reinterpret_cast<const T *>(p.x) +
+                    conv_offset(p.of_x, image, 0, 0, filter / unsigned(p.filters)) + top * p.of_x.row;
+    const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
+    W sums[2][ROWS] = {};
+    const unsigned columns = unsigned(p.width.kernel);
+    TallColumn<T, TAPS, SEEN_ROWS> now = {},
+                                   next = {}; // ptxas takes weights without a value for those of `next`
+    W before[TAPS] = {};
+#pragma unroll 1
+    for (unsigned j = 0; j <= columns + 1; ++j, taps += p.of_w.column) {
+        next.load(p, from, taps, top, along + j * unsigned(p.width.dilation) - unsigned(p.width.padding),
+                  j <= columns, j < columns);
+        W factors[TAPS];
+#pragma unroll
+        for (int i = 0; i < TAPS; ++i)
+            factors[i] = Accumulator<T>::of(now.weights[i]);
+        if (now.there) {
+            W seen[SEEN_ROWS];
+#pragma unroll
+            for (int i = 0; i < SEEN_ROWS; ++i)
+                seen[i] = Accumulator<T>::of(now.seen[i].at);
+            if (j <= columns)
+#pragma unroll
+                for (int i = 0; i < TAPS; ++i)
+#pragma unroll
+                    for (int r = 0; r < ROWS; ++r)
+                        sums[0][r] = multiply_add(seen[r + i], factors[i], sums[0][r]);
+            if (j > 1)
+#pragma unroll
+                for (int i = 0; i < TAPS; ++i)
+#pragma unroll
+                    for (int r = 0; r < ROWS; ++r)
+                        sums[1][r] = multiply_add(seen[r + i], before[i], sums[1][r]);
+        }
+#pragma unroll
+        for (int i = 0; i < TAPS; ++i)
+            before[i] = factors[i];
+        now = next;
+    }
+    pdl_as_comments::pdl_launch_dependents(); // earlier, blocks of the next kernel would unbalance the SMs
+    T *to = reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, image, down, along, filter);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r, to += p.of_out.row)
+        if (down + r < unsigned(p.height.out)) {
+            to[0] = Accumulator<T>::back(sums[0][r]);
+            if (along + 1 < unsigned(p.width.out))
+                to[1] = Accumulator<T>::back(sums[1][r]);
+        }
+}
+
+// ---- 3 x 3 taps, in NHWC, and in NCHW with strides of 2
 
 enum { TAPS = 3 };
 
@@ -264,9 +378,9 @@ template <class T, int STRIDE> __device__ void three_of_pixels(const gr_conv_par
     }
 }
 
-// The results of ROWS rows of a column.
-template <class T, int STRIDE> __device__ void three_down_a_column(const gr_conv_params &p) {
-    enum { ROWS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_NCHW_ROWS : GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2 };
+// The results of ROWS rows of a column, with strides of 2.
+template <class T> __device__ void three_down_a_column(const gr_conv_params &p) {
+    enum { ROWS = GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2, STRIDE = 2 };
     enum { SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS };
     typedef typename Accumulator<T>::type W;
     pdl_as_comments::pdl_launch_dependents();
@@ -311,16 +425,20 @@ template <class T, int STRIDE> __device__ void three_down_a_column(const gr_conv
 #define GR_DEPTHWISE(suffix, T)                                                                              \
     GR_KERNEL(suffix##_nhwc, along_a_row<T, 1>)                                                              \
     GR_KERNEL(suffix##_nhwc4, along_a_row<T, 4>)                                                             \
+    GR_KERNEL(suffix##_scale_nhwc, scale<T, true>)                                                           \
+    GR_KERNEL(suffix##_scale_nchw, scale<T, false>)                                                          \
     GR_KERNEL(suffix##_nchw, down_a_column<T>)                                                               \
     GR_KERNEL(suffix##_nchw_low, tall_down_a_column<T, 3, 1>)                                                \
+    GR_KERNEL(suffix##_nchw_three_two, tall_down_two_columns<T, 3>)                                          \
+    GR_KERNEL(suffix##_nchw_five_two, tall_down_two_columns<T, 5>)                                           \
+    GR_KERNEL(suffix##_nchw_seven_two, tall_down_two_columns<T, 7>)                                          \
     GR_KERNEL(suffix##_nchw_five_1, tall_down_a_column<T, 5, 1>)                                             \
     GR_KERNEL(suffix##_nchw_five_2, tall_down_a_column<T, 5, 2>)                                             \
     GR_KERNEL(suffix##_nchw_seven_1, tall_down_a_column<T, 7, 1>)                                            \
     GR_KERNEL(suffix##_nchw_seven_2, tall_down_a_column<T, 7, 2>)                                            \
     GR_KERNEL(suffix##_nhwc_three_1, three_of_pixels<T, 1>)                                                  \
     GR_KERNEL(suffix##_nhwc_three_2, three_of_pixels<T, 2>)                                                  \
-    GR_KERNEL(suffix##_nchw_three_1, three_down_a_column<T, 1>)                                              \
-    GR_KERNEL(suffix##_nchw_three_2, three_down_a_column<T, 2>)
+    GR_KERNEL(suffix##_nchw_three_2, three_down_a_column<T>)
 
 GR_DEPTHWISE(f32, float)
 GR_DEPTHWISE(f64, double)
