@@ -20,6 +20,8 @@ static_assert(THREADS == row_c7.threads && GROUPS * 4 == GR_CONV_MMA_TILES_24 &&
              conv3x3_c12_k24<T, false, ROWS, AT_ONCE>)                                                       \
     GR_ENTRY((THREADS, 2), c7_##suffix##_24, __grid_constant__ gr_conv_mma_params,                           \
              tensor_core_conv<T, 24, GROUPS, 4>)                                                             \
+    GR_ENTRY((THREADS, 2), c7_##suffix##_24_few, __grid_constant__ gr_conv_mma_params,                       \
+             tensor_core_conv<T, 24, GROUPS, 2>)                                                             \
     GR_ENTRY((THREADS, 2), c7_##suffix##_64, __grid_constant__ gr_conv_mma_params,                           \
              tensor_core_conv<T, 64, GROUPS, 2>)
 
