@@ -80,11 +80,13 @@ bool gr_conv_small_is_measured(const gr_conv *self) {
     return gr_conv_output_count(self) <= MAX_RESULTS;
 }
 
-/* The tile of a block: pixels, filters, and indices of k at once; multiply-adds per microsecond and SM, and
-   microseconds of a block and SM besides (H200); the order of the sums. */
+/* The tile of a block: pixels, filters, and indices of k at once; by layout, microseconds of a step along k,
+   microseconds of a block and SM besides, and multiply-adds per microsecond and SM (H200, 141 drawn layers);
+   the order of the sums. */
 typedef struct small_tile {
     uint64_t pixels, filters, k;
-    double rate, block_us;
+    double step_us[GR_CONV_LAYOUTS], block_us[GR_CONV_LAYOUTS];
+    double rate[GR_CONV_LAYOUTS], rate_of_halves[GR_CONV_LAYOUTS];
     gr_conv_order_kind order;
     const char *forms[GR_CONV_LAYOUTS];
 } small_tile;
@@ -97,20 +99,53 @@ static uint64_t blocks_of_small(const gr_conv *self, const small_tile *tile) {
 /* A step waits for its elements, however few blocks there are; the blocks of an SM share its arithmetic.
    Measured on an H200: 4 x 10 x 21 pixels, 1 filter of 7 x 7 x 19, 8 steps, 12.9 us. */
 static double time_of_small(const gr_conv *self, const small_tile *tile) {
-    static const double START_US = 2.4, STEP_US = 1.7;
+    static const double START_US = 2.1;
+    const gr_conv_layout layout = self->layout;
+    const double rate = self->dtype == GR_DTYPE_f32 ? tile->rate[layout] : tile->rate_of_halves[layout];
     const double length = (double)gr_conv_filter_length(self), part = length / (double)tile->k;
     const double per_sm = ceil((double)blocks_of_small(self, tile) / gr_reference_device.multiprocessors);
     return START_US +
-           fmax((part < 1 ? part : ceil(part)) * STEP_US,
-                per_sm * (length * (double)(tile->pixels * tile->filters) / tile->rate + tile->block_us));
+           fmax((part < 1 ? part : ceil(part)) * tile->step_us[layout],
+                per_sm * (length * (double)(tile->pixels * tile->filters) / rate + tile->block_us[layout]));
 }
 
 /* Returns the tile of an order with the smallest estimated time. */
 static const small_tile *tile_of_small(const gr_conv *self, gr_conv_order order) {
     static const small_tile tiles[] = {
-        {128, 8, 32, 0.034e6, 0.04, GR_CONV_ORDER_FMA, {"_nhwc_128x8", "_nchw_128x8"}},
-        {32, 32, 64, 0.045e6, 0.03, GR_CONV_ORDER_FMA, {"_nhwc_32x32", "_nchw_32x32"}},
-        {16, 16, 128, 0.030e6, 0.005, GR_CONV_ORDER_SHARED, {"_nhwc_16x16", "_nchw_16x16"}}};
+        {
+            .pixels = 128,
+            .filters = 8,
+            .k = 32,
+            .step_us = {1.3, 2.5},
+            .block_us = {0.33, 0.38},
+            .rate = {0.031e6, 0.033e6},
+            .rate_of_halves = {0.029e6, 0.03e6},
+            .order = GR_CONV_ORDER_FMA,
+            .forms = {"_nhwc_128x8", "_nchw_128x8"},
+        },
+        {
+            .pixels = 32,
+            .filters = 32,
+            .k = 64,
+            .step_us = {1.55, 2.3},
+            .block_us = {0.19, 0.29},
+            .rate = {0.057e6, 0.05e6},
+            .rate_of_halves = {0.05e6, 0.05e6},
+            .order = GR_CONV_ORDER_FMA,
+            .forms = {"_nhwc_32x32", "_nchw_32x32"},
+        },
+        {
+            .pixels = 16,
+            .filters = 16,
+            .k = 128,
+            .step_us = {1.3, 2.2},
+            .block_us = {0.18, 0.25},
+            .rate = {0.04e6, 0.0445e6},
+            .rate_of_halves = {0.031e6, 0.0456e6},
+            .order = GR_CONV_ORDER_SHARED,
+            .forms = {"_nhwc_16x16", "_nchw_16x16"},
+        },
+    };
     const small_tile *best = NULL;
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; ++i)
         if ((order.kind == GR_CONV_ORDER_ANY || order.kind == tiles[i].order) &&

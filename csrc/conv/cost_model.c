@@ -10,16 +10,21 @@
    per microsecond that im2col writes. */
 static const double LAUNCH_US = 3, BYTES = 4.5e6, IM2COL_BYTES = 3.6e6, IM2COL_ELEMENTS = 0.46e6;
 /* Multiply-adds per microsecond of the kernels. */
-static const double NAIVE[] = {[GR_CONV_NHWC] = 0.9e6, [GR_CONV_NCHW] = 1.5e6};
-static const double IMPLICIT_GEMM = 6.5e6, DIRECT = 11e6, DIRECT_ROWS = 29e6;
-static const double TENSOR_CORES = 30e6, TENSOR_CORES_TF32X3 = 15e6, TENSOR_CORES_HALVES = 60e6;
+static const double NAIVE[] = {[GR_CONV_NHWC] = 0.9e6, [GR_CONV_NCHW] = 1.1e6};
+/* What c2_ring takes of the sum of its estimates. */
+static const double IMPLICIT_GEMM_ASYNC_SHARE = 0.8;
+/* How many times as long c2 and c3 take with 1 x 1 taps. */
+static const double IMPLICIT_GEMM_OF_1X1 = 1.6, DIRECT_OF_1X1 = 1.8;
+static const double IMPLICIT_GEMM = 4.8e6, DIRECT = 11e6, DIRECT_ROWS = 29e6;
+static const double TENSOR_CORES = 30e6, TENSOR_CORES_TF32X3 = 15e6, TENSOR_CORES_HALVES = 50e6;
 /* Microseconds per element of a filter that a thread of c0, and a block of c2, take one after the other,
    however few results there are (H100: 1,848 results of 6,272 elements 244 us; 143 blocks of 2,295 elements
    543 us). */
 static const double NAIVE_ELEMENT_US = 0.039, IMPLICIT_GEMM_ELEMENT_US = 0.2;
-/* Microseconds of the filters' way to shared memory and of the first products of c5 to c7, which no other
-   work hides in small convolutions (H100: 1,980 results of 5 elements 8.9 us). */
-static const double TENSOR_CORES_START_US = 4;
+/* Microseconds of the first products of c5 to c7, and of a round of loads of their threads, which no other
+   work hides in small convolutions (H200: 6 images of 46 x 129 x 655, 9 filters of 1 x 1, 118 us in float16).
+ */
+static const double TENSOR_CORES_START_US = 1, TENSOR_CORES_LOAD_US = 0.5;
 /* How many times as long the product takes on tensor cores if rows are no multiples of 16 bytes. */
 static const double UNALIGNED = 10;
 /* Bytes per microsecond that copies to aligned rows read and write. */
@@ -59,15 +64,19 @@ static bool is_on_tensor_cores(const gr_conv *self) {
            (self->dtype == GR_DTYPE_f32 && self->precision == GR_PRECISION_TF32);
 }
 
-/* Returns the fewest microseconds of a product on tensor cores, whose blocks take all of k, one step after
-   the other (H200: k of 4,608, 512 filters and 49 pixels 48 us in TF32, 26 us in float16). With fewer filters
-   than `DIVIDES_K`, blocks share k. */
+/* Returns the fewest microseconds of a product whose blocks take all of k, one step after the other (H200: k
+   of 4,608, 512 filters and 49 pixels 48 us in TF32, 26 us in float16). With fewer columns than `DIVIDES_K`
+   another kernel takes it, whose blocks share k. */
 static double time_of_k(const gr_conv *self) {
     enum { DIVIDES_K = 64 };
-    static const double TF32_US = 0.009, HALVES_US = 0.0035;
-    return !is_on_tensor_cores(self) || self->filters < DIVIDES_K ? 0
-           : self->dtype == GR_DTYPE_f32 ? (double)gr_conv_filter_length(self) * TF32_US
-                                         : (double)gr_conv_filter_length(self) * HALVES_US;
+    static const double TF32_US = 0.009, HALVES_US = 0.0035, IEEE_US = 0.015;
+    if (self->dtype == GR_DTYPE_f32 && self->precision == GR_PRECISION_IEEE && gr_conv_is_gemm(self))
+        return (double)gr_conv_filter_length(self) * IEEE_US;
+    const uint64_t columns =
+        self->layout == GR_CONV_NHWC ? self->filters : self->height.out * self->width.out;
+    return !is_on_tensor_cores(self) || columns < DIVIDES_K ? 0
+           : self->dtype == GR_DTYPE_f32                    ? (double)gr_conv_filter_length(self) * TF32_US
+                                                            : (double)gr_conv_filter_length(self) * HALVES_US;
 }
 
 /* Returns whether rows of the operand that x itself is are no multiples of 16 bytes: tensor cores then need
@@ -117,7 +126,7 @@ static bool copies_x(const gr_conv *self) {
 }
 
 /* The matrix is written (by 16 bytes or by elements) and read, unless x itself is the matrix. */
-static double time_of_im2col(const gr_conv *self) {
+static double time_of_matrix_and_product(const gr_conv *self) {
     const size_t bytes = gr_dtypes[self->dtype].item_bytes;
     const bool wide = self->layout == GR_CONV_NHWC && self->channels * bytes % 16 == 0;
     const double matrix =
@@ -125,7 +134,10 @@ static double time_of_im2col(const gr_conv *self) {
     const double all_bytes = (matrix + (double)gr_conv_output_count(self)) * (double)bytes;
     const bool half_empty =
         product_rate(self) > TENSOR_CORES && self->filters < 64; /* tiles have 128 columns */
-    const double filters = half_empty ? 128 : round_up(self->filters, 64);
+    /* In NCHW filters are rows of the product, whose tiles on tensor cores have 128. */
+    enum { TILE = 128, HALF = TILE / 2 };
+    const bool whole_tiles = is_on_tensor_cores(self) && self->layout == GR_CONV_NCHW && self->filters > HALF;
+    const double filters = half_empty ? TILE : round_up(self->filters, whole_tiles ? TILE : HALF);
     const double arithmetic = matrix * filters / product_rate(self), bytes_time = all_bytes / BYTES;
     if (copies_x(self))
         return 3 * LAUNCH_US + fmax(arithmetic, time_of_k(self)) + bytes_time +
@@ -139,12 +151,36 @@ static double time_of_im2col(const gr_conv *self) {
            (wide ? matrix * (double)bytes / IM2COL_BYTES : matrix / IM2COL_ELEMENTS);
 }
 
+/* In NHWC another launch interleaves the results of groups. */
+static double time_of_im2col(const gr_conv *self) {
+    const double bytes = (double)gr_conv_output_count(self) * (double)gr_dtypes[self->dtype].item_bytes;
+    return time_of_matrix_and_product(self) +
+           (self->layout == GR_CONV_NHWC && self->groups > 1 ? LAUNCH_US + 2 * bytes / COPIED_BYTES : 0);
+}
+
 /* Returns microseconds to read x and to write the result once. */
 static double time_of_bytes(const gr_conv *self) {
     const uint64_t elements =
         self->batch * self->height.size * self->width.size * self->groups * self->channels;
     return (double)(elements + gr_conv_output_count(self)) * (double)gr_dtypes[self->dtype].item_bytes /
            BYTES;
+}
+
+/* Returns microseconds of the loads of x of c5 to c7. The threads that load have AT_ONCE vectors of channels
+   in flight, or AT_ONCE words where vectors are not aligned. */
+static double time_of_tensor_core_loads(const gr_conv *self, double blocks) {
+    enum { PIXELS = 512, THREADS = 128, AT_ONCE = 8, VEC8 = 8, VEC16 = 16, BLOCKS = 2 /* per SM */ };
+    static const double HALO = 1.25;
+    const uint64_t item = gr_dtypes[self->dtype].item_bytes, length = VEC16 / item;
+    const bool vectors =
+        self->layout == GR_CONV_NHWC && self->channels * item % (item == 2 ? VEC8 : VEC16) == 0;
+    const double image = (double)(gr_conv_extent_read(&self->height, self->height.out) *
+                                  gr_conv_extent_read(&self->width, self->width.out));
+    const double pixels =
+        fmin(image, PIXELS * (double)self->width.stride * (gr_conv_taps(self) > 1 ? HALO : 1));
+    const double rounds = pixels * round_up(self->channels, length) / (double)length / THREADS /
+                          (vectors ? AT_ONCE : VEC16 / (double)length);
+    return rounds * TENSOR_CORES_LOAD_US * fmax(blocks / (BLOCKS * gr_reference_device.multiprocessors), 1);
 }
 
 static double time_of_tensor_cores(const gr_conv *self, const gr_conv_variant *variant) {
@@ -158,23 +194,23 @@ static double time_of_tensor_cores(const gr_conv *self, const gr_conv_variant *v
     const double blocks = (double)self->groups * pixels / 512 * round_up(self->filters, 64) / 64;
     const double idle =
         blocks < gr_reference_device.multiprocessors ? gr_reference_device.multiprocessors / blocks : 1;
-    const double time = (double)self->groups * pixels * filters * taps / rate * idle;
+    const double products = (double)self->groups * pixels * filters * taps / rate * idle;
     if (gr_conv_is_c12_3x3(self))
-        return 0.4 * time;
+        return 0.4 * products;
+    const double time = fmax(products, time_of_tensor_core_loads(self, blocks));
     /* In NCHW the results of a pixel are scattered: one element per filter plane. */
     const double scattered =
         (double)gr_conv_output_count(self) / (length == 8 ? SCATTERED_HALVES : SCATTERED);
     return self->layout == GR_CONV_NCHW && scattered > time ? scattered : time;
 }
 
-/* NCHW is transposed to NHWC first, unless TMA can load it. */
+/* NCHW is transposed to NHWC first, unless TMA can load it, and channels are padded. */
 static double time_of_implicit_gemm_tma(const gr_conv *self, uint32_t parts) {
     const uint64_t elements =
         self->batch * self->height.size * self->width.size * self->groups * self->channels;
     const double bytes = 2 * (double)elements * (double)gr_dtypes[self->dtype].item_bytes;
-    const double transpose = gr_conv_pads_channels(self) ? 2 * LAUNCH_US + (double)elements / IM2COL_ELEMENTS
-                             : gr_conv_needs_nhwc_transpose(self) ? 2 + bytes / TRANSPOSED_BYTES
-                                                                  : 0;
+    const double transpose =
+        gr_conv_pads_channels(self) || gr_conv_needs_nhwc_transpose(self) ? 2 + bytes / TRANSPOSED_BYTES : 0;
     return transpose + gr_conv_implicit_gemm_tma_time(self, parts);
 }
 
@@ -203,13 +239,16 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
     case GR_CONV_IM2COL:
         return time_of_im2col(self);
     case GR_CONV_IMPLICIT_GEMM_ASYNC: /* of a GEMM c1 is faster */
-        return gr_conv_is_gemm(self) ? HUGE_VAL : moved + gr_conv_implicit_gemm_async_time(self);
+        return gr_conv_is_gemm(self)
+                   ? HUGE_VAL
+                   : (moved + gr_conv_implicit_gemm_async_time(self)) * IMPLICIT_GEMM_ASYNC_SHARE;
     case GR_CONV_IMPLICIT_GEMM:
-        return moved + fmax((double)gr_conv_pixels(self) * round_up(self->filters, 16) *
-                                (double)self->groups * elements_of_c2(self) / IMPLICIT_GEMM,
-                            (double)gr_conv_filter_length(self) * IMPLICIT_GEMM_ELEMENT_US);
+        return moved + (gr_conv_taps(self) == 1 ? IMPLICIT_GEMM_OF_1X1 : 1) *
+                           fmax((double)gr_conv_pixels(self) * round_up(self->filters, 16) *
+                                    (double)self->groups * elements_of_c2(self) / IMPLICIT_GEMM,
+                                (double)gr_conv_filter_length(self) * IMPLICIT_GEMM_ELEMENT_US);
     case GR_CONV_DIRECT:
-        return moved + time_of_direct(self);
+        return moved + time_of_direct(self) * (gr_conv_taps(self) == 1 ? DIRECT_OF_1X1 : 1);
     case GR_CONV_DIRECT_ROWS:
         return moved + (double)self->batch * round_up(self->height.out, 16) * round_up(self->width.out, 16) *
                            round_up(self->filters, 24) * all / DIRECT_ROWS;

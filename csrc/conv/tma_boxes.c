@@ -29,6 +29,9 @@ static const double LAUNCH = 1.5, BLOCK = 1.2, BLOCK_ALONE = 1, PERSISTENT = 2.5
 /* Cost of storing results relative to loading the same bytes, and what scattered NCHW adds. Slowdowns: a
    pipeline of filters with two stages, strided boxes, one block per SM. */
 static const double RESULTS = 3.5, SCATTERED = 0.8, SHALLOW = 0.2, REMAINDERS = 0.16, ALONE = 1.06;
+/* Slowdown of boxes whose lines of channels are a quarter full or less (7 images of 118 x 100 x 16, 347
+   filters of 3 x 3, 48 us in float16). */
+static const double FEW_CHANNELS = 1.5;
 /* Slowdowns of clusters: that are not all resident at once, and of blocks with 256 pixels. */
 static const double CLUSTERS_IN_WAVES = 1.35, CLUSTERS_256 = 1.1;
 static const double MIXED = 0.1; /* share of the last wave that overlaps with others */
@@ -151,6 +154,8 @@ static double cycles_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
         cycles *= 1 + SHALLOW;
     if (!it->box_per_tap && remainders > 1)
         cycles *= 1 + REMAINDERS;
+    if (self->channels * gr_dtypes[self->dtype].item_bytes <= LINE / 4)
+        cycles *= FEW_CHANNELS;
     if (self->layout == GR_CONV_NCHW && !it->x_is_nchw)
         cycles += SCATTERED * results * GROUP / fmin(RUN, it->maps.pitch);
     return cycles;
