@@ -215,6 +215,7 @@ gr_status py_call_work(void *arg, gr_device *device, const gr_binding *binding, 
         return gr_exact_run(device, &exact, binding, interrupt, error);
     }
     const gr_progress progress = {.report = report, .arg = self};
+    self->reduction.out_aligned = binding->host_out != NULL || binding->device_out % GR_VECTOR_BYTES == 0;
     return gr_reduction_run(device, &self->reduction, binding, self->progress != NULL ? &progress : NULL,
                             interrupt, error);
 }

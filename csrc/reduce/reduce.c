@@ -3,6 +3,7 @@
 #include "reduce/reduce.h"
 
 #include "executor/executor.h"
+#include "reduce/convert/convert.h"
 #include "reduce/params.h"
 
 /* Bytes per result. */
@@ -52,6 +53,7 @@ void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool 
     layout->rearranged = !exact && !layout->only_rows;
     layout->exact_mean = gr_op_is_mean(op) && gr_dtypes[self->dtype].kind == GR_KIND_BITS;
     layout->idempotent = gr_op_has(op, GR_IDEMPOTENT);
+    layout->can_place = !exact && !layout->only_rows;
 }
 
 static gr_finish finish_of(const gr_reduction *self) {
@@ -137,6 +139,27 @@ static size_t packed_bytes(const gr_layout *layout) {
     return end == count * item ? (size_t)end : SIZE_MAX;
 }
 
+/* Copies results in the order of the elements to the output, whose last axis is the fastest. */
+static void append_placement(const gr_reduction *self, uint32_t results, uint32_t out, gr_program *program) {
+    const gr_output_layout *order = &self->plan.launches[0].params.output_layout;
+    const gr_dtype dtype = gr_op_result(self->op, self->dtype);
+    gr_conversion copy = {.from = dtype, .to = dtype, .ndim = GR_MAX_DIMS};
+    int64_t slower[GR_MAX_DIMS] = {0}, next = (int64_t)gr_dtypes[dtype].item_bytes;
+    for (size_t d = 0; d < GR_MAX_DIMS; ++d) {
+        size_t at = d;
+        for (; at > 0 && slower[at - 1] < order->stride[d]; --at) {
+            slower[at] = slower[at - 1];
+            copy.extent[at] = copy.extent[at - 1];
+            copy.stride[at] = copy.stride[at - 1];
+        }
+        slower[at] = order->stride[d];
+        copy.extent[at] = order->extent[d];
+        copy.stride[at] = next;
+        next *= (int64_t)order->extent[d];
+    }
+    gr_copy_append(&copy, results, out, self->out_aligned ? 16 : 1, program);
+}
+
 static void plan_general(const gr_reduction *self, const gr_device_caps *caps, gr_program *program) {
     const size_t result_bytes = result_bytes_of(self);
     if (gr_reduction_is_only_position(self)) {
@@ -158,6 +181,11 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         program->input_bytes = packed_bytes(&self->layout);
     if (self->plan.count > 1)
         operands.states = gr_program_buffer(program, GR_BUFFER_TEMPORARY, self->plan.states_bytes);
+    const uint32_t out = operands.out;
+    if (self->plan.placed) {
+        const size_t bytes = (size_t)self->plan.results * result_bytes;
+        operands.out = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
+    }
     for (size_t pass = 0; pass < self->plan.count; ++pass) {
         gr_general_params params;
         gr_step *step = gr_general_append(&self->plan, pass, &operands, &params, sizeof params, program);
@@ -166,6 +194,8 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].file);
         gr_reduction_general_entry(self, pass, step->kernel.entry);
     }
+    if (self->plan.placed)
+        append_placement(self, operands.out, out, program);
 }
 
 void gr_reduction_plan(const void *request, gr_device *device, gr_program *program) {

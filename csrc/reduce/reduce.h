@@ -17,6 +17,7 @@ typedef struct gr_reduction {
     gr_general_plan plan;       /* made from `layout` */
     const void *initial;        /* an element of the result's dtype, or NULL */
     uint64_t parameter;         /* `finish` parameter of an operator whose row says GIVEN */
+    bool out_aligned;           /* Results begin at a multiple of 16 bytes. */
     const gr_flat_shape *shape; /* a flat shape to time, instead of the best one; or NULL */
 } gr_reduction;
 

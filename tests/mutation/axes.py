@@ -36,6 +36,22 @@ MUTANTS = (
         layouts("c_order"),
     ),
     Mutant(
+        "a copy of results has the strides of the output",
+        "csrc/reduce/reduce.c",
+        "append_placement",
+        "copy.stride[at] = next;",
+        "copy.stride[at] = order->stride[d] * (int64_t)gr_dtypes[dtype].item_bytes;",
+        layouts("many_results"),
+    ),
+    Mutant(
+        "results that begin anywhere are copied as vectors",
+        "csrc/reduce/reduce.c",
+        "append_placement",
+        "self->out_aligned ? 16 : 1",
+        "16",
+        layouts("many_results"),
+    ),
+    Mutant(
         "a repetition of nothing counts",
         PLAN,
         "gr_general_plan_make",

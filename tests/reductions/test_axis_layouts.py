@@ -183,3 +183,58 @@ def test_results_follow_in_c_order_on_the_device(device):
         out = (room._pointer, want.shape, want.strides, "int64")
         _core.general(described, "sum", (0,), None, None, out, *memory.place, None)
         assert np.array_equal(room.numpy(), [*want.ravel(), -1])
+
+
+# Results in another order than the elements, so that a copy follows the launch: what to cut, reduced axes,
+# and the launch for positions of float64. The copy transposes vectors or elements, or copies runs or single
+# elements.
+PLACED = {
+    "alone": (lambda a: a[:1_052_000].reshape(2000, 1, 526).transpose(2, 1, 0), (1,), ""),
+    "vectors": (lambda a: a[: 9 * 65_536].reshape(9, 256, 256).transpose(2, 0, 1), (1,), "columns"),
+    "rows": (lambda a: a[: 9 * 66_000].reshape(220, 300, 9).transpose(1, 0, 2), (2,), "tiles"),
+    "three axes": (lambda a: a[: 9 * 68_000].reshape(340, 9, 50, 4).transpose(2, 1, 3, 0), (1,), "columns"),
+    "short axes": (lambda a: a[: 10 * 66_000].reshape(-1, 10, 2, 3).transpose(3, 0, 1, 2), (2,), "columns"),
+    "runs": (lambda a: a[: 9 * 65_536].reshape(16, 9, 64, 64).transpose(2, 0, 1, 3), (2,), "columns"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def large_memories():
+    return {}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_many_results_in_another_order_than_the_elements(name, device, large_memories):
+    """Results of 1, 2, 4, 8 and 16 bytes, which begin at any address; the memory around them is unchanged."""
+    cut, axes, launch = PLACED[name]
+    for dtype, op, skip in [
+        ("int8", "any", 3), ("uint8", "max", 0), ("float16", "max", 0), ("float16", "max", 1),
+        ("float32", "sum", 1), ("float64", "argmax", 1), ("complex128", "sum", 1),
+    ]:  # fmt: skip
+        if dtype not in large_memories:
+            large_memories[dtype] = Memory(device, dtype, 1_056_000)
+        memory = large_memories[dtype]
+        view, described = memory.cut(cut)
+        exact = view.astype(EXACT.get(dtype, dtype))
+        want = exact.argmax(axes[0]) if op == "argmax" else getattr(np, op)(exact, axis=axes)
+        want = np.ascontiguousarray(want.astype({"any": "bool", "argmax": "int64"}.get(op, dtype)))
+        room = np.full(want.size + skip + 1, 1, want.dtype)
+        results = gpureduce.to_device(room, device)
+        out = (results._pointer + skip * want.itemsize, want.shape, want.strides, want.dtype.name)
+        _core.general(described, op, axes, None, None, out, *memory.place, None)
+        room[skip:-1] = want.ravel()
+        assert np.array_equal(results.numpy(), room), (dtype, op, skip)
+        if op == "argmax":
+            assert memory.kernels((view, described), op, axes) == launch
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "var", "logsumexp"])
+def test_results_in_another_order_have_the_same_bits(op, device):
+    """Of rows whose bits depend on the order of their elements."""
+    values = np.random.default_rng(7).standard_normal((220, 300, 9)).astype(np.float32)
+    values[..., 4:8] = -values[..., :4]
+    rows = gpureduce.to_device(values, device)
+    function = getattr(gpureduce, op)
+    wanted = function(rows, axis=2, as_device=True).numpy()
+    got = function(rows.transpose(1, 0, 2), axis=2, as_device=True).numpy()
+    assert got.tobytes() == wanted.T.tobytes()

@@ -270,10 +270,8 @@ typedef struct bound_conversion {
     const gr_binding *binding;
 } bound_conversion;
 
-static void plan(const void *request, gr_device *device, gr_program *program) {
-    (void)device;
-    const gr_conversion *conversion = ((const bound_conversion *)request)->conversion;
-    const gr_binding *binding = ((const bound_conversion *)request)->binding;
+static void append_conversion(const gr_conversion *conversion, endpoint in, endpoint out,
+                              gr_program *program) {
     const size_t item = gr_dtypes[conversion->to].item_bytes;
     dim dims[GR_CONVERT_DIMS];
     uint64_t count;
@@ -282,10 +280,7 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
                         GR_CONVERT_DIMS);
         return;
     }
-    const endpoint in = {.buffer = gr_program_input(program, 0), .address = binding->inputs[0].origin};
-    const endpoint out = {.buffer = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)count * item),
-                          .address = binding->host_out != NULL ? 0 : binding->device_out,
-                          .bytes = (size_t)count * item};
+    out.bytes = (size_t)count * item;
     const size_t close = fastest_input_dim(dims);
     const bool tiles = has_tiles(dims);
     bool fits;
@@ -297,6 +292,25 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
                plan_conversion(conversion, dims, count, &in, &out, program);
     if (!fits)
         gr_program_fail(program, GR_ERR_VALUE, "a: too many elements for one grid");
+}
+
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    (void)device;
+    const gr_conversion *conversion = ((const bound_conversion *)request)->conversion;
+    const gr_binding *binding = ((const bound_conversion *)request)->binding;
+    size_t bytes = gr_dtypes[conversion->to].item_bytes;
+    for (size_t d = 0; d < conversion->ndim; ++d)
+        bytes *= (size_t)conversion->extent[d];
+    const endpoint in = {.buffer = gr_program_input(program, 0), .address = binding->inputs[0].origin};
+    const endpoint out = {.buffer = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes),
+                          .address = binding->host_out != NULL ? 0 : binding->device_out};
+    append_conversion(conversion, in, out, program);
+}
+
+void gr_copy_append(const gr_conversion *conversion, uint32_t in, uint32_t out, uint64_t alignment,
+                    gr_program *program) {
+    append_conversion(conversion, (endpoint){.buffer = in, .address = alignment},
+                      (endpoint){.buffer = out, .address = alignment}, program);
 }
 
 gr_status gr_conversion_run(gr_device *device, const gr_conversion *conversion, const gr_binding *binding,

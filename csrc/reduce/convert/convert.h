@@ -14,6 +14,11 @@ typedef struct gr_conversion {
     int64_t stride[GR_MAX_NDIM]; /* strides of the input, in bytes */
 } gr_conversion;
 
+/* Appends a copy from one buffer to another, which keeps the dtype. `alignment`: what the addresses of both
+   are multiples of, in bytes. Fails as gr_conversion_run does. */
+void gr_copy_append(const gr_conversion *conversion, uint32_t in, uint32_t out, uint64_t alignment,
+                    gr_program *program);
+
 /* Does nothing if there are no elements. Returns GR_ERR_VALUE if the dimensions do not merge into
    GR_CONVERT_DIMS. */
 gr_status gr_conversion_run(gr_device *device, const gr_conversion *conversion, const gr_binding *binding,

@@ -41,6 +41,7 @@ typedef struct gr_layout {
     bool has_pieces;     /* The operator has the kernel `pieces`. */
     bool compute_bound;  /* Arithmetic takes longer than memory. */
     bool fixed_order; /* Threads of `tiles` take elements in an order that depends on their number alone. */
+    bool can_place;   /* Results may be written in the order of the elements, and copied to the output. */
     bool
         fixed_axis; /* `axis` takes elements along one axis in an order that depends on their number alone. */
     unsigned state_bytes;   /* bytes of a State whose registers lower occupancy; else 0 */

@@ -13,6 +13,13 @@ enum { MIN_SHARED_BYTES = 1 << 24 };
 
 enum { MIN_SECOND_EXTENT = 64 };
 
+enum {
+    MIN_PLACED = 1 << 16,    /* results from which a copy is faster than `last`, which reads States, */
+    MIN_SCATTERED = 1 << 20, /* and than a kernel that writes each result where it belongs, */
+    MAX_BETWEEN = 64,        /* unless a block has all of so many results */
+    SECTOR_BYTES = 32,
+};
+
 _Static_assert(offsetof(gr_general_params, initial) % GR_INITIAL_BYTES == 0, "kernels load it at once");
 
 /* A dimension during planning; `out` is its stride in the output, in elements. */
@@ -196,6 +203,46 @@ static bool plan_last(const gr_layout *layout, gr_general_plan *plan, const gr_g
     return gr_last_plan(last);
 }
 
+/* Whether a kernel that writes each result where it belongs is slower than one that reads vectors, with a
+   copy behind it. Neighbouring results are in sectors of their own, and the block that fills the other bytes
+   of a sector is far away, unless loads of single halves or bytes take longer than the stores. */
+static bool scatters(const gr_layout *layout, const gr_output_layout *output) {
+    uint64_t between = 1; /* results between two neighbours in the output */
+    for (size_t d = 0; d < GR_MAX_DIMS && output->stride[d] != 1; ++d)
+        between *= output->extent[d];
+    return output->stride[0] * (int64_t)layout->result_bytes >= SECTOR_BYTES &&
+           (between > MAX_BETWEEN || layout->item_bytes <= 2);
+}
+
+/* Whether a launch loads vectors of whole rows. */
+static bool loads_vectors(const gr_general_launch *launch) {
+    return strcmp(launch->kernel, "map") == 0 || strcmp(launch->kernel, "tiles") == 0 ||
+           (strcmp(launch->kernel, "columns") == 0 && !(launch->params.flags & GR_UNALIGNED_ROWS));
+}
+
+/* Plans the first launch. Many results are written in the order of the elements, for a copy into the order of
+   the output, if that is faster than to write States for `last`, or than a kernel that writes each result
+   where it belongs. */
+static bool plan_first(const gr_layout *layout, gr_general_plan *plan) {
+    gr_general_launch *first = &plan->launches[0];
+    const gr_general_params *p = &first->params;
+    if (!layout->can_place || !(p->flags & GR_SCATTERED_OUTPUT) || p->multiplicity > 1 ||
+        p->results < MIN_PLACED)
+        return gr_axis_plan(layout, first);
+    gr_general_launch placed = *first;
+    if (!gr_axis_plan(layout, first))
+        return false;
+    placed.params.flags = 0;
+    if (p->parts > 1 || !gr_axis_plan(layout, &placed) || placed.params.parts > 1)
+        return true;
+    if (first->writes_states || (p->results >= MIN_SCATTERED && scatters(layout, &p->output_layout) &&
+                                 loads_vectors(&placed) && strcmp(first->kernel, placed.kernel) != 0)) {
+        *first = placed;
+        plan->placed = true;
+    }
+    return true;
+}
+
 /* Whether the elements of one result, and of the second vector, are contiguous. A mask is for other kernels.
  */
 static bool is_contiguous(const gr_layout *layout, const gr_dims *along) {
@@ -250,7 +297,7 @@ gr_status gr_general_plan_make(const gr_layout *layout, gr_general_plan *plan, g
     if (shared.count == 0 && (p->multiplicity > 1 || !is_contiguous_output(&p->output_layout)))
         p->flags = GR_SCATTERED_OUTPUT;
 
-    bool fits = gr_axis_plan(layout, first);
+    bool fits = plan_first(layout, plan);
     if (fits && (p->parts > 1 || first->writes_states || shared.count > 0))
         fits = plan_last(layout, plan, p, &keep, &shared);
     return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many results for one grid");

@@ -15,6 +15,8 @@ typedef struct gr_general_plan {
     uint64_t results;
     uint64_t reduced_count; /* elements per result */
     size_t states_bytes;    /* bytes of the States between the two launches */
+    bool placed; /* The one launch writes results in the order of the elements, for a copy into the order of
+                    the output, which is in `output_layout` of its parameters. */
     gr_general_launch launches[GR_GENERAL_PASSES];
 } gr_general_plan;
 
