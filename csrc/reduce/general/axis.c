@@ -49,8 +49,11 @@ enum {
     THREAD_ELEMENTS = 16,    /* elements per thread of a part of `axis` */
     FEW_ELEMENTS = 8,        /* elements per thread for up to FEW_RESULTS results, or in a fixed order */
     FEW_RESULTS = 8,
-    MIN_PARTS = 4, /* min. parts for which pass 2 pays */
-    TINY_ROW = 8,  /* bytes: a contiguous row of results up to which the next dimension is the faster one */
+    FEW_UNORDERED = 1 << 14,      /* elements up to which `axis` is faster where their order does not count */
+    MIN_POSITION_BYTES = 1 << 24, /* total bytes from which positions have unaligned `columns`, */
+    MIN_POSITION_ROW = 1 << 15,   /* and bytes of a row, if there are several batches */
+    MIN_PARTS = 4,                /* min. parts for which pass 2 pays */
+    TINY_ROW = 8, /* bytes: a contiguous row of results up to which the next dimension is the faster one */
     ITERATOR_ELEMENTS = 8,         /* elements per thread along the first two dimensions */
     LONG_ITERATOR_ELEMENTS = 32,   /* the same if these have more elements than a warp has threads */
     MAX_IDLE_FRACTION = 8,         /* up to 1 / MAX_IDLE_FRACTION of the threads may idle */
@@ -509,6 +512,17 @@ static void set_divisors(gr_columns *c) {
     c->by_down = (1u << 16) / c->down + 1;
 }
 
+/* Whether `axis` or `whole` is faster than vectors that are not aligned, or than `spread`: for few elements,
+   and for positions, except in long rows or in one batch. */
+static bool is_faster_by_element(const gr_layout *layout, const gr_general_params *p) {
+    const uint64_t all = p->results * p->count;
+    if ((layout->in_c_order || layout->idempotent) && all <= FEW_UNORDERED)
+        return true;
+    return layout->in_c_order && layout->item_bytes > 1 &&
+           (all * layout->item_bytes < MIN_POSITION_BYTES ||
+            (p->results > p->keep.extent[0] && p->keep.extent[0] * layout->item_bytes < MIN_POSITION_ROW));
+}
+
 static bool plan_columns(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0];
@@ -519,6 +533,8 @@ static bool plan_columns(const gr_layout *layout, gr_general_launch *launch) {
     gr_columns c = {.width = width, .replicas = 1, .period = width / vector};
     uint64_t rows = p->count;
     if (unaligned) {
+        if (is_faster_by_element(layout, p))
+            return false;
         if (p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)(width * item) || p->count == 1)
             return false;
         if (item > MAX_UNALIGNED_ITEM && p->results * p->count * item < MIN_UNALIGNED_BYTES)
@@ -570,6 +586,8 @@ static void find_bounds(const gr_dims *dims, gr_columns *c) {
 static bool plan_spread(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0], vector = column_vector(layout);
+    if (is_faster_by_element(layout, p))
+        return false;
     if (item > MAX_SPREAD_ITEM || p->keep.stride[0] != (int64_t)item || width * item < MIN_SPREAD_BYTES ||
         (p->count < MIN_SPREAD_ROWS && enough_for_whole(p)) || (item < 4 && !has_aligned_rows(p, 4)))
         return false;
@@ -631,7 +649,8 @@ static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     const bool tiny = keep->extent[0] * layout->item_bytes <= TINY_ROW && keep->extent[1] > 1;
     const bool along_first =
         p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(keep->stride[tiny ? 1 : 0]);
-    const bool few = p->count * layout->item_bytes <= WHOLE_BYTES;
+    const uint64_t span = p->count * gr_max(layout->item_bytes, gr_magnitude(p->along.stride[0]));
+    const bool few = (along_first ? span : p->count * layout->item_bytes) <= WHOLE_BYTES;
     const bool masked = layout->has_second && !layout->pair;
     if ((!along_first || few) && !masked && !layout->only_axis && enough_for_whole(p)) {
         const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_RESULTS_PER_THREAD);
