@@ -382,19 +382,23 @@ static gr_pieces cut_row(uint64_t run, uint64_t item, bool has_tiles) {
    whole row of two to eight pieces. An operator that is bound by arithmetic has this exception only if there
    are as many rows as multiprocessors. */
 static uint64_t share_row(gr_general_params *p, gr_pieces *pieces, uint64_t all, uint64_t resident_threads,
-                          bool compute_bound) {
+                          uint64_t item, bool compute_bound) {
     const bool spreads = compute_bound && p->results < resident(1);
     const uint64_t lanes = (uint64_t)1 << pieces->lane_bits, strips = pieces->each;
     const uint64_t groups = p->results * pieces->pieces, enough = gr_ceil_div(resident_threads * 3, 8);
     const bool shares = groups * lanes < enough && strips * lanes <= GR_GENERAL_THREADS;
     uint32_t share = shares ? power_of_two_from(all, (uint32_t)strips) : 1;
+    /* Doubles have few elements per strip: all strips are in flight at once, if there are threads for them.
+     */
+    const bool one_wave = item == 8 && groups * lanes * share <= resident_threads;
     uint32_t side_by_side = 1;
     pieces->each = 1;
     if (share > 1 && pieces->pieces > 1 && pieces->pieces <= GR_PIECE_BRANCHES && !spreads) {
         side_by_side = power_of_two_from(pieces->pieces, GR_PIECE_BRANCHES);
         share = power_of_two_up_to(GR_GENERAL_THREADS / (lanes * side_by_side), share);
         pieces->each = (uint32_t)strips / share;
-    } else if (share > 1 && p->results > 1 && groups * lanes * (share / GR_STRIPS_APART) >= enough) {
+    } else if (share > 1 && p->results > 1 && !one_wave &&
+               groups * lanes * (share / GR_STRIPS_APART) >= enough) {
         share /= GR_STRIPS_APART;
         pieces->each = GR_STRIPS_APART;
     }
@@ -422,7 +426,7 @@ static bool plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t vectors = p->count * item / GR_VECTOR_BYTES;
     const uint64_t all = gr_ceil_div(vectors * GR_VECTOR_BYTES, GR_STRIP_BYTES << p->pieces.lane_bits);
     const uint64_t threads = launch->resident_blocks * GR_GENERAL_THREADS;
-    const uint64_t parts = share_row(p, &p->pieces, all, threads, layout->compute_bound);
+    const uint64_t parts = share_row(p, &p->pieces, all, threads, item, layout->compute_bound);
     bool aligned = layout->origin % GR_VECTOR_BYTES == 0;
     for (size_t d = 0; d < GR_MAX_DIMS; ++d)
         aligned = aligned && (p->keep.extent[d] == 1 || p->keep.stride[d] % GR_VECTOR_BYTES == 0);
