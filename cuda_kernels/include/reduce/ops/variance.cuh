@@ -107,6 +107,12 @@ template <class In> struct VarOfNumbers {
         return variance<Out>(centred(s), s.count, s.marks & GR_VAR_HAS_NAN, ddof, flags,
                              can_overflow<In> && s.marks & GR_VAR_SHRUNK);
     }
+    // The variance of a finite element is the same for all, so that a thread divides once.
+    static __device__ Out of_one(In x, uint64_t ddof, uint32_t flags) {
+        const Value value = Value(widen(x));
+        const Out of_finite = variance<Out>(0.0, 1.0, false, ddof, flags);
+        return value - value == Value(0) ? of_finite : finish(load(x, 0), ddof, flags);
+    }
 };
 
 // Elements in flight, a few of one result, about the same point: in Value, unless they hold something that
