@@ -153,6 +153,18 @@ template <class F> struct Scan : ScanLookback<F> {
             for (unsigned k = 0; k < N; ++k)
                 held[padded((threadIdx.x + j * threads) * N + k)] = grow<In>(loaded[j].at[k]);
     }
+    // Calls vector(i) for each vector of N elements, from element i on, of `count` contiguous ones at an
+    // address, and single(i) for the elements before the first multiple of 16 bytes and behind the last.
+    template <class T, unsigned N, class Vector, class Single>
+    static __device__ void each_vector(uint64_t address, unsigned count, Vector vector, Single single) {
+        const unsigned before = count > threads ? unsigned((16 - address % 16) % 16 / sizeof(T)) : count;
+        const unsigned head = min(count, before), rest = (count - head) % N;
+        if (threadIdx.x < head + rest)
+            single(threadIdx.x < head ? threadIdx.x : count - rest + (threadIdx.x - head));
+#pragma unroll 4
+        for (unsigned i = head + threadIdx.x * N; i < count - rest; i += threads * N)
+            vector(i);
+    }
     template <class In> __device__ void load_as(const ScanTile &tile) {
         const In *in = reinterpret_cast<const In *>(p.in) + tile.in;
         constexpr unsigned N = sizeof(In) < 16 ? 16 / sizeof(In) : 1;
@@ -163,9 +175,15 @@ template <class F> struct Scan : ScanLookback<F> {
                 loaded[j] = reinterpret_cast<const Vec<In, N> *>(in)[threadIdx.x + j * threads];
             hold<In, N>(loaded);
         } else if (p.flags & GR_SCAN_LINEAR_IN) {
-#pragma unroll 4
-            for (unsigned i = threadIdx.x; i < tile.rows * p.width; i += threads)
-                held[padded(i)] = grow<In>(in[i]);
+            each_vector<In, N>(
+                reinterpret_cast<uint64_t>(in), tile.rows * p.width,
+                [&](unsigned i) {
+                    const Vec<In, N> loaded = *reinterpret_cast<const Vec<In, N> *>(in + i);
+#pragma unroll
+                    for (unsigned k = 0; k < N; ++k)
+                        held[padded(i + k)] = grow<In>(loaded.at[k]);
+                },
+                [&](unsigned i) { held[padded(i)] = grow<In>(in[i]); });
         } else {
             each_place(tile, [&](unsigned i, unsigned line, unsigned row, unsigned across) {
                 held[i] = grow<In>(in[line * p.line_stride + row * p.along_stride + across * p.inner_stride]);
@@ -225,8 +243,16 @@ template <class F> struct Scan : ScanLookback<F> {
                 reinterpret_cast<Vec<Out, vector> *>(out)[threadIdx.x + j * threads] = stored;
             }
         } else {
-            for (unsigned i = threadIdx.x; i < count; i += threads)
-                out[i] = held[padded(i)];
+            each_vector<Out, vector>(
+                reinterpret_cast<uint64_t>(out), count,
+                [&](unsigned i) {
+                    Vec<Out, vector> stored;
+#pragma unroll
+                    for (unsigned k = 0; k < vector; ++k)
+                        stored.at[k] = held[padded(i + k)];
+                    *reinterpret_cast<Vec<Out, vector> *>(out + i) = stored;
+                },
+                [&](unsigned i) { out[i] = held[padded(i)]; });
         }
     }
 
