@@ -114,8 +114,11 @@ typedef struct gr_one_wave_scan_params {
 enum {
     GR_COLUMN_SCAN_THREADS = 128, /* per block */
     GR_COLUMN_SCAN_LENGTH = 128,  /* max. rows; more columns than a tile of the look-back kernel has */
-    GR_COLUMN_SCAN_BYTES = 16, /* of the results of a thread per row, if there are columns for all threads */
-    GR_COLUMN_SCAN_MIN_THREADS = 1 << 16, /* of all blocks, below which a thread has one column */
+    GR_COLUMN_SCAN_BYTES = 16,    /* of the results of a thread per row in a vector */
+    GR_COLUMN_SCAN_SHORT = 8, /* rows that a thread loads at once: such scans have a kernel of their own */
+    GR_COLUMN_SCAN_APART = 4, /* columns of a thread of that kernel, if there are enough */
+    GR_COLUMN_SCAN_MIN_THREADS = 1 << 16, /* of all blocks, below which a thread has fewer columns */
+    GR_COLUMN_SCAN_FEW = 1 << 16,         /* max. columns of all lines, if a line has no more than a tile */
 };
 
 typedef struct gr_column_scan_params {
@@ -125,8 +128,8 @@ typedef struct gr_column_scan_params {
     int64_t line_stride, along_stride, inner_stride; /* in elements */
     uint64_t line_threads;                           /* threads per line */
     uint32_t kind;
-    uint32_t each;    /* columns per thread: 1, or those whose results fill GR_COLUMN_SCAN_BYTES */
-    uint32_t vectors; /* 1: rows of elements and of results are multiples of such vectors */
+    uint32_t each;    /* columns per thread: those of a vector, line_threads apart, or 1 */
+    uint32_t vectors; /* 1: rows of elements and of results are multiples of aligned vectors */
     uint32_t initial; /* 1: each column of results begins with the identity */
     uint32_t run;     /* rows that are added up one after the other: `each` of gr_scan_params */
 } gr_column_scan_params;

@@ -314,11 +314,30 @@ static bool has_vector_rows(const gr_column_scan_params *params, uint32_t each) 
            (params->lines == 1 || params->line_stride % elements == 0);
 }
 
-/* A short axis with many columns: few of them are read faster in tiles (H100: 100,000 lines of 30 rows of 3
-   columns in 76 us instead of 111). Returns false if there are too many threads for a grid. */
+/* Sets the columns per thread: one if threads would be idle. Returns whether they have the kernel of short
+   columns, which takes floats, and halves that are no vectors. */
+static bool share_columns(const gr_scan *self, gr_column_scan_params *params) {
+    const size_t item = result_bytes(self);
+    const uint64_t all = self->inner * self->lines;
+    const uint32_t vector = (uint32_t)(GR_COLUMN_SCAN_BYTES / item);
+    params->each = self->inner / vector * self->lines >= GR_COLUMN_SCAN_MIN_THREADS ? vector : 1;
+    params->vectors = params->each > 1 && has_vector_rows(params, params->each);
+    const bool is_short =
+        self->length <= GR_COLUMN_SCAN_SHORT && item <= 4 && !(item == 2 && params->vectors);
+    if (is_short)
+        params->each = all / GR_COLUMN_SCAN_APART >= GR_COLUMN_SCAN_MIN_THREADS ? GR_COLUMN_SCAN_APART : 1;
+    params->line_threads = gr_ceil_div(self->inner, params->each);
+    return is_short;
+}
+
+/* A short axis with many columns, or with few of them in all: tiles of few columns are read faster. Returns
+   false if there are too many threads for a grid. */
 static bool plan_columns(const gr_scan *self, const kind *of, const gr_scan_params *scan,
                          gr_program *program) {
-    const uint32_t most = (uint32_t)(GR_COLUMN_SCAN_BYTES / gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes);
+    const bool few = self->inner <= of->columns;
+    if (self->length > (few ? GR_COLUMN_SCAN_SHORT : GR_COLUMN_SCAN_LENGTH) ||
+        (few && self->lines * self->inner > GR_COLUMN_SCAN_FEW))
+        return false;
     gr_column_scan_params params = {
         .lines = self->lines,
         .length = self->length,
@@ -327,14 +346,12 @@ static bool plan_columns(const gr_scan *self, const kind *of, const gr_scan_para
         .along_stride = scan->along_stride,
         .inner_stride = scan->inner_stride,
         .kind = scan->kind,
-        .each = self->inner / most * self->lines >= GR_COLUMN_SCAN_MIN_THREADS ? most : 1,
         .initial = self->initial ? 1 : 0,
         .run = of->ordered ? scan->each : (uint32_t)self->length,
     };
-    params.vectors = params.each > 1 && has_vector_rows(&params, params.each);
-    params.line_threads = gr_ceil_div(self->inner, params.each);
+    const bool is_short = share_columns(self, &params);
     const uint64_t blocks = gr_ceil_div(self->lines * params.line_threads, GR_COLUMN_SCAN_THREADS);
-    if (self->inner <= of->columns || self->length > GR_COLUMN_SCAN_LENGTH || blocks > GR_MAX_GRID)
+    if (blocks > GR_MAX_GRID)
         return false;
     const uint32_t in = gr_program_input(program, 0);
     const uint32_t out = add_output(self, program);
@@ -344,7 +361,8 @@ static bool plan_columns(const gr_scan *self, const kind *of, const gr_scan_para
     step->pdl = true;
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "scan_", kernels[self->op]);
-    GR_KERNEL_NAME(step->kernel.entry, "columns_", kernels[self->op], "_", of->name);
+    GR_KERNEL_NAME(step->kernel.entry, is_short ? "short_columns_" : "columns_", kernels[self->op], "_",
+                   of->name);
     gr_program_relocate(program, offsetof(gr_column_scan_params, in), in);
     gr_program_relocate(program, offsetof(gr_column_scan_params, out), out);
     return true;

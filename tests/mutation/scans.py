@@ -52,6 +52,14 @@ MUTANTS = (
         scans("vectors_of"),
     ),
     Mutant(
+        "a thread has short columns behind the end of a line",
+        COLUMNS,
+        "ShortColumnScan",
+        "return j == 0 || j * p.line_threads < right;",
+        "return true;",
+        scans("vectors_of"),
+    ),
+    Mutant(
         "lines of a short axis forget that results begin with the identity",
         COLUMNS,
         "ColumnScan",

@@ -192,19 +192,20 @@ def test_columns_of_a_short_axis(dtype, device, some):
 
 
 @pytest.mark.core
+@pytest.mark.parametrize("length", [3, 9])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "float16"])
-def test_vectors_of_a_short_axis(dtype, device):
-    """A thread loads 16 bytes of each row, if there are many columns and they begin at a multiple of them."""
+def test_vectors_of_a_short_axis(dtype, length, device):
+    """A thread has several columns of many: a vector, if they begin at a multiple of 16 bytes, or others."""
     each = 16 // np.cumulative_sum(np.zeros(1, dtype)).itemsize
     columns = 2**16 * each // 2
-    a = cancelling((2, 3, columns + each), dtype, each)
+    a = cancelling((2, length, columns + each), dtype, each)
     there = gpureduce.to_device(a, device)
-    for skip in (0, 1, each):
-        some_columns = slice(skip, skip + columns)
+    for skip, more in ((0, 0), (1, 0), (each, 0), (0, 1))[: 4 if length == 3 else 2]:
+        some_columns = slice(skip, skip + columns + more)
         got = gpureduce.cumulative_sum(there[:, :, some_columns], axis=1).numpy()
         wide = {"float32": "f8", "float16": "f4"}.get(dtype)
         wanted = np.cumsum(a[:, :, some_columns], axis=1, dtype=wide).astype(got.dtype)
-        np.testing.assert_array_equal(got, wanted, f"from column {skip}")
+        np.testing.assert_array_equal(got, wanted, f"{more} more from column {skip}")
 
 
 @pytest.mark.filterwarnings("ignore:overflow")  # of float16
