@@ -41,23 +41,30 @@ bool gr_matmul_reads_b_by_vectors(const gr_matmul *self) {
            (by_rows || by_columns);
 }
 
-uint32_t gr_matmul_invariant_parts(const gr_matmul *self) {
-    enum { MAX_PARTS = 256, MIN_PART_K = 128 };
-    /* Tiles of float64 have warps enough at one part less, and add parts to C at a higher price. */
-    const bool doubles = self->dtype == GR_DTYPE_f64 || self->dtype == GR_DTYPE_c128;
-    const double factor = doubles ? 1 : 4;
+/* Returns the least power of two from sqrt(factor k / n) on, of up to max_parts, such that parts have
+   min_part_k elements. */
+static uint32_t count_parts(const gr_matmul *self, double factor, uint32_t max_parts, uint64_t min_part_k) {
     uint32_t parts = 1;
-    /* The least power of two from 2 sqrt(k / n) on, or from sqrt(k / n) on: products of few rows have enough
-       blocks, and products of many rows add few parts to C. */
-    while (parts < MAX_PARTS && 2 * parts * MIN_PART_K <= self->k &&
+    while (parts < max_parts && 2 * parts * min_part_k <= self->k &&
            (double)parts * parts * (double)self->n < factor * (double)self->k)
         parts *= 2;
     return parts;
 }
 
+/* Products of few rows have enough blocks, and products of many rows add few parts to C. */
+uint32_t gr_matmul_invariant_parts(const gr_matmul *self) {
+    enum { MAX_PARTS = 256, MIN_PART_K = 128 };
+    /* Tiles of complex128 have warps enough at one part less, and add parts to C at a higher price. */
+    return count_parts(self, self->dtype == GR_DTYPE_c128 ? 1 : 4, MAX_PARTS, MIN_PART_K);
+}
+
 uint32_t gr_matmul_double_parts(const gr_matmul *self) {
     enum { TWO_GROUPS = 128 }; /* k from which on tiles of two groups of warps are candidates */
-    return (uint32_t)gr_max(gr_matmul_invariant_parts(self), self->k >= TWO_GROUPS ? 2 : 1);
+    enum { MAX_PARTS = 64, MIN_PART_K = 64, FEW_COLUMNS = 128 };
+    if (self->dtype == GR_DTYPE_c128)
+        return (uint32_t)gr_max(gr_matmul_invariant_parts(self), self->k >= TWO_GROUPS ? 2 : 1);
+    const uint32_t parts = count_parts(self, self->n <= FEW_COLUMNS ? 4 : 1, MAX_PARTS, MIN_PART_K);
+    return (uint32_t)gr_max(parts, self->k > TWO_GROUPS ? 2 : 1);
 }
 
 void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint64_t matrices,
@@ -76,6 +83,7 @@ void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint
 /* Appends a copy to rows of contiguous elements. */
 static void copy(gr_matmul_pack_params *params, size_t item_bytes, uint32_t from, uint32_t to,
                  gr_program *program) {
+    enum { SMALL_COPY = 1 << 21 }; /* bytes up to which the next kernel may begin with it */
     char bytes[8];
     snprintf(bytes, sizeof bytes, "%zu", item_bytes);
     /* If rows are contiguous, a lane copies 16 bytes, else one element. */
@@ -88,6 +96,8 @@ static void copy(gr_matmul_pack_params *params, size_t item_bytes, uint32_t from
     step->kernel.owner = "matmul";
     GR_KERNEL_NAME(step->kernel.file, "matmul_pack");
     GR_KERNEL_NAME(step->kernel.entry, "matmul_pack_", bytes);
+    step->pdl =
+        item_bytes > 2 || params->rows * params->columns * params->matrices * item_bytes <= SMALL_COPY;
     gr_matmul_set_grid(program, step, gr_ceil_div(params->rows, GR_MATMUL_PACK_TILE) * params->column_tiles,
                        params->matrices, GR_MATMUL_THREADS);
 }

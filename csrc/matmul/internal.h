@@ -1,7 +1,7 @@
 /* Functions that the planners of matrix multiplications share within this folder. plan.c chooses a rung and a
    tiling and appends the launches of kernels that load tiles by addresses; tensor_maps.c does so for kernels
-   that load tiles by TMA, small.c for few columns or a short k, gemv.c for a matrix and a vector, cublas.c
-   for the library. */
+   that load tiles by TMA, small.c and direct.c for few columns or rows, short.c for a short k, gemv.c for a
+   matrix and a vector, cublas.c for the library. times.c estimates times. */
 #ifndef GR_MATMUL_INTERNAL_H
 #define GR_MATMUL_INTERNAL_H
 
@@ -24,7 +24,7 @@ void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint
 /* Returns into how many parts of k every sum of a batch-invariant product is divided, which are added up in
    their order: a power of two, which k and n alone determine. */
 uint32_t gr_matmul_invariant_parts(const gr_matmul *self);
-/* Returns the number of these parts for the kernels of float64 and complex128 on tensor cores. */
+/* Returns the number of parts for the kernels of float64 and complex128 on tensor cores. */
 uint32_t gr_matmul_double_parts(const gr_matmul *self);
 
 /* Returns whether m10 can read B by vectors of 16 bytes: by rows or by columns. */
@@ -73,14 +73,56 @@ void gr_matmul_tma(const gr_matmul *self, const gr_matmul_variant *variant, gr_m
    device alone; between kernels of one order these functions also choose by the number of rows and the
    strides. ---- */
 
-/* Returns whether no rung is named and matmul_small takes the least time. */
-bool gr_matmul_prefers_small(const gr_matmul *self, const gr_device_info *info);
-void gr_matmul_small(const gr_matmul *self, gr_matmul_job job);
+/* Which operands the rungs that load tiles by TMA would copy. */
+typedef struct gr_matmul_copies {
+    bool a, b;
+} gr_matmul_copies;
+gr_matmul_copies gr_matmul_find_copies(const gr_matmul *self);
+
+/* Returns into how many parts k of halves, of TF32 or of float64 is divided. */
+uint32_t gr_matmul_k_parts(const gr_matmul *self);
+/* Appends the product by matmul_direct or matmul_small if no rung is named and one of them takes the least
+ * time. */
+bool gr_matmul_try_small(const gr_matmul *self, gr_matmul_job job);
+/* Appends the product by matmul_small. `shares`: each block takes a part of k, and not all of them. */
+void gr_matmul_small(const gr_matmul *self, uint32_t parts, bool shares, gr_matmul_job job);
+/* Appends the buffers of the sums of parts, `sums` of each of `tiles` tiles, and of the tickets. */
+void gr_matmul_part_buffers(const gr_matmul *self, uint64_t tiles, uint64_t sums, gr_program *program);
 /* Returns whether no rung is named and kernels of float32 take less time than those of TF32. */
 bool gr_matmul_prefers_ieee(const gr_matmul *self);
 /* Returns whether no rung is named and k is so short that the kernel of dtypes without a rung takes the least
    time. */
 bool gr_matmul_is_shortest(const gr_matmul *self);
+
+/* ---- direct.c: small tiles of contiguous rows of A, and rows or columns of B ---- */
+
+/* A kernel of matmul_direct: its tile, threads, steps in the ring, resident blocks per SM, and times. */
+typedef struct gr_matmul_direct_shape {
+    const char *name;
+    uint32_t rows, columns, threads, stages, resident;
+    double times[3][8];
+} gr_matmul_direct_shape;
+
+typedef struct gr_matmul_direct_choice {
+    const gr_matmul_direct_shape *shape;
+    bool shares; /* each block takes a part of k, and not all of them */
+    double time;
+} gr_matmul_direct_choice;
+
+bool gr_matmul_direct_supports(const gr_matmul *self);
+/* Returns the number of steps of a part of k, of `step_bytes` each. */
+uint64_t gr_matmul_part_steps(const gr_matmul *self, uint32_t parts, uint32_t step_bytes);
+gr_matmul_direct_choice gr_matmul_choose_direct(const gr_matmul *self, uint32_t parts);
+void gr_matmul_direct(const gr_matmul *self, const gr_matmul_direct_choice *choice, uint32_t parts,
+                      gr_matmul_job job);
+
+/* ---- times.c: estimated times, in microseconds ---- */
+
+double gr_matmul_direct_time(const gr_matmul *self, const gr_matmul_direct_shape *shape, uint32_t parts,
+                             bool shares);
+double gr_matmul_small_time(const gr_matmul *self, uint32_t parts, bool shares);
+/* Returns the time of the fastest kernel of t1, t3 or t5, with the copies that it needs. */
+double gr_matmul_rung_time(const gr_matmul *self, uint32_t parts);
 
 /* ---- short.c: a short k ---- */
 

@@ -21,8 +21,8 @@ typedef struct gr_matmul_params {
     int64_t b_stack[GR_MATMUL_STACKS];
     int64_t a_column, b_column; /* strides within a row; only kernels named `_any` read them */
     uint64_t slices; /* split-K: slices of k, each with its own C for all pairs, one after the other */
-    uint64_t rounds; /* parts of k that a block takes one after the other, and adds to C; only kernels named
-                        `_rounds` and t5 read it */
+    uint64_t rounds; /* parts of k that a block takes one after the other; only kernels named `_rounds`, small
+                        tiles and t5 read it */
 } gr_matmul_params;
 
 /* The reduction of split-K: `to` = the sum of `slices` arrays of `count` elements at `from`. */
@@ -31,8 +31,8 @@ typedef struct gr_matmul_add_slices_params {
     uint64_t count, slices;
 } gr_matmul_add_slices_params;
 
-/* A small product (matmul_small): slices of whole GR_MATMUL_SMALL_UNITs along k, the first ones with one
-   more; blocks of the same tile next to each other along x. */
+/* A small product (matmul_direct, matmul_small): `slices` parts of k, of whole 128 bytes, the first ones with
+   128 bytes more, of which a block takes `rounds`; blocks of the same tile next to each other along x. */
 typedef struct gr_matmul_small_params {
     gr_matmul_params product;
     uint64_t sums;    /* for each pair, tile and slice the sums of a tile, float32 or float64; unused with one
@@ -101,7 +101,6 @@ enum {
     GR_MATMUL_ADD_SLICES_TILE = 32, /* elements per block that adds up split-K slices */
     GR_MATMUL_TILE_K = 16,          /* elements along k per tile of m9 and m10 */
     GR_MATMUL_SMALL_ROWS = 32,      /* rows of C per block of matmul_small */
-    GR_MATMUL_SMALL_UNIT = 16,      /* elements along k of which slices of matmul_small are multiples */
     GR_MATMUL_FEW_ROWS = 8,         /* rows of the smallest tiles of m10, whose kernels take any A */
     GR_MATMUL_MAXIMA_ROWS = 32,     /* rows per block that finds the largest magnitudes of columns */
     GR_MATMUL_SPLIT_ROWS = 16,      /* rows per block that splits, by 512 columns */

@@ -219,9 +219,7 @@ void gr_matmul_append(const gr_matmul *given, gr_matmul_job job) {
         gr_matmul_columns(&self, job);
     else if (gr_matmul_prefers_gemv(&self))
         gr_matmul_gemv(&self, job);
-    else if (gr_matmul_prefers_small(&self, job.info))
-        gr_matmul_small(&self, job);
-    else
+    else if (!gr_matmul_try_small(&self, job))
         append_tiles(self, job);
 }
 

@@ -1,6 +1,7 @@
 /* Kernels that load tiles by TMA (t1 to t5): encodes operands as tensor maps (CUtensorMap) of three
    dimensions, appends the split of float32 into two float16 (F16X3), chooses smaller tiles and split-K for
    small products, and appends the product. */
+#include <float.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -178,13 +179,19 @@ typedef struct choice {
     uint32_t slices, rounds;
 } choice;
 
-/* Returns into how many parts k is divided, which are added up in their order; 0: any number. Of the kernels
-   by tensor maps only those of float64 split k. */
-static uint32_t fixed_parts(const gr_matmul *self) {
+/* Returns whether the rung multiplies in k-steps of halves or TF32, whose small tiles alone take several
+   parts of k. */
+static bool is_k_steps(const gr_matmul *self, const gr_matmul_variant *variant) {
+    return self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16 ||
+           variant->precision == GR_PRECISION_TF32;
+}
+
+/* Returns into how many parts k is divided, which are added up in their order; 0: any number. */
+static uint32_t fixed_parts(const gr_matmul *self, const gr_matmul_variant *variant) {
     const bool doubles = self->dtype == GR_DTYPE_f64 || self->dtype == GR_DTYPE_c128;
-    if (!self->batch_invariant || self->variant != NULL)
+    if (self->variant != NULL || (doubles && !self->batch_invariant))
         return 0;
-    return !doubles ? 1 : gr_matmul_double_parts(self);
+    return doubles ? gr_matmul_double_parts(self) : is_k_steps(self, variant) ? gr_matmul_k_parts(self) : 1;
 }
 
 /* Returns how often a block takes the parts of its groups, so that `parts` are made; 0 if it cannot. */
@@ -220,8 +227,10 @@ static choice choose_small_tile(const gr_matmul *self, const gr_matmul_variant *
 #include "matmul/small_tiles.def"
 #undef GR_SMALL_TILE
     };
-    const uint32_t parts = fixed_parts(self);
-    double min_cost = (double)count_waves(self, variant->rows, columns, 1) * 100;
+    const uint32_t parts = fixed_parts(self, variant);
+    double min_cost = is_k_steps(self, variant) && parts > 1
+                          ? DBL_MAX
+                          : (double)count_waves(self, variant->rows, columns, 1) * 100;
     choice best = {NULL, 1, rounds_of(1, 1, parts)};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
         if (strcmp(all[i].rung, variant->rung.name) != 0 ||

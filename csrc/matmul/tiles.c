@@ -75,7 +75,7 @@ static double duration(const shape *of, uint64_t blocks, uint64_t steps, divisio
 static bool is_sensible(const shape *of, uint64_t blocks, uint64_t steps, division by) {
     if (by.slices > 1)
         return by.cluster == 1 && blocks <= of->blocks_per_sm && by.slices * MIN_STEPS <= steps;
-    return by.cluster == 1 || (by.cluster <= steps && 4 * blocks <= 3 * of->blocks_per_sm);
+    return by.cluster == 1 || (by.cluster <= steps && blocks <= of->blocks_per_sm);
 }
 
 bool gr_matmul_has_tiles(const gr_matmul_variant *variant) {

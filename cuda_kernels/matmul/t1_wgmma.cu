@@ -9,6 +9,7 @@
 // limit of the chip, which lowers its clock. Where it shows: no copy instructions, next to no loads; one warp
 // of four is idle.
 #include "common/entry.cuh"
+#include "matmul/k_parts.cuh"
 #include "matmul/tma_pipeline.cuh"
 #include "matmul/wgmma.cuh"
 
@@ -16,7 +17,8 @@ using namespace gr::matmul;
 
 enum { COLUMNS = 128, TILE_K = 32, B_BYTES = COLUMNS * TILE_K * 4 };
 
-// Small products are of low tiles, so that more multiprocessors have one, and of more stages.
+// Small products are of low tiles, so that more multiprocessors have one, and of more stages. Low tiles take
+// several parts of k, each of which begins with sums of zero.
 template <int ROWS_, int STAGES> struct Shape {
     static constexpr int ROWS = ROWS_, A_BYTES = ROWS * TILE_K * 4;
     typedef TmaPipeline<STAGES, A_BYTES + B_BYTES> Stages;
@@ -30,8 +32,19 @@ template <class S>
 __device__ void multiply(const gr_matmul_params &p, typename S::Stages &ring, const MatrixPair &pair,
                          TileCoord place) {
     const BFragments columns;
-    float sums[S::ROWS / 2] = {};
+    float sums[S::ROWS / 2] = {}, totals[S::ROWS == 64 ? S::ROWS / 2 : 1];
+    const KParts<float> parts(p.k, S::ROWS == 64 ? unsigned(p.rounds) : 1);
+    unsigned part = 0;
+    uint64_t end = S::ROWS == 64 ? parts.begin(1) : p.k;
     for (uint64_t step = 0; step < p.k; step += TILE_K, ring.next()) {
+        if (S::ROWS == 64 && step == end) {
+#pragma unroll
+            for (int i = 0; i < S::ROWS / 2; ++i) {
+                totals[S::ROWS == 64 ? i : 0] = part == 0 ? sums[i] : totals[S::ROWS == 64 ? i : 0] + sums[i];
+                sums[i] = 0;
+            }
+            end = parts.begin(++part + 1);
+        }
         uint32_t b[16];
         ring.wait_until_full();
         columns.load(ring.tiles() + S::A_BYTES, b);
@@ -43,6 +56,10 @@ __device__ void multiply(const gr_matmul_params &p, typename S::Stages &ring, co
         finish_products(sums);
         ring.release(ring.full());
     }
+    if (S::ROWS == 64 && part > 0)
+#pragma unroll
+        for (int i = 0; i < S::ROWS / 2; ++i)
+            sums[i] += totals[S::ROWS == 64 ? i : 0];
     columns.store(p, pair.number, place, sums);
 }
 

@@ -9,6 +9,7 @@
 // the order of a tensor map, and the engine copies them to C. A transposed B, whose elements are contiguous
 // along k, is read as it is, by kernels of their own. What limits it now: the power limit of the
 // chip. Where it shows: bytes copied, a third less; no stores.
+#include "matmul/k_parts.cuh"
 #include "matmul/tma_pipeline.cuh"
 #include "matmul/wgmma.cuh"
 
@@ -16,7 +17,8 @@ using namespace gr::matmul;
 
 enum { ROWS = 128, TILE_K = 64, BOX = 64, ROW_BYTES = 2 * BOX, A_BYTES = ROWS * TILE_K * 2 };
 
-// Small products are of narrow tiles, so that more multiprocessors have one, and of more stages.
+// Small products are of narrow tiles, so that more multiprocessors have one, and of more stages. Narrow tiles
+// take several parts of k, each of which begins with sums of zero.
 template <int COLUMNS_, int STAGES_, int CLUSTER_, bool K_MAJOR_ = false> struct Shape {
     static constexpr int COLUMNS = COLUMNS_, STAGES = STAGES_, CLUSTER = CLUSTER_;
     static constexpr bool K_MAJOR = K_MAJOR_; // B has n rows of k elements
@@ -60,7 +62,24 @@ template <class S, class T>
 __device__ void multiply(const gr_matmul_params &p, typename S::Stages &ring, unsigned group,
                          typename S::Sums &sums) {
     uint32_t last = 0;
+    typename S::Sums totals;
+    const KParts<T> parts(p.k, S::CLUSTER == 1 ? unsigned(p.rounds) : 1);
+    unsigned part = 0;
+    uint64_t end = S::CLUSTER == 1 ? parts.begin(1) : p.k;
+    const auto add_part = [&] {
+        finish_products(sums);
+#pragma unroll
+        for (int i = 0; i < S::COLUMNS / 2; ++i)
+            totals[i] = part == 0 ? sums[i] : totals[i] + sums[i];
+    };
     for (uint64_t step = 0; step < p.k; step += TILE_K, ring.next()) {
+        if (S::CLUSTER == 1 && step == end) {
+            add_part();
+#pragma unroll
+            for (int i = 0; i < S::COLUMNS / 2; ++i)
+                sums[i] = 0;
+            end = parts.begin(++part + 1);
+        }
         ring.wait_until_full();
         const uint32_t a = ring.tiles() + group * A_BYTES / 2, b = ring.tiles() + A_BYTES;
         begin_products();
@@ -80,6 +99,10 @@ __device__ void multiply(const gr_matmul_params &p, typename S::Stages &ring, un
     finish_products(sums);
     if (last)
         ring.release(last);
+    if (S::CLUSTER == 1 && part > 0)
+#pragma unroll
+        for (int i = 0; i < S::COLUMNS / 2; ++i)
+            sums[i] += totals[i];
 }
 
 // The results of this group of four warps, 64 rows, from `staging` to C, where the engine cannot store them:
@@ -88,12 +111,20 @@ template <class S, class T>
 __device__ void store_rows(const gr_matmul_params &p, const MatrixPair &pair, TileCoord place,
                            uint32_t staging) {
     T *c = reinterpret_cast<T *>(p.c) + pair.number * p.m * p.n;
-    for (unsigned y = threadIdx.x / 32 % 4; y < ROWS / 2 && place.row + y < p.m; y += 4)
+    const unsigned lane = threadIdx.x % 32;
+    for (unsigned y = threadIdx.x / 32 % 4; y < ROWS / 2 && place.row + y < p.m; y += 4) {
+        T row[S::COLUMNS / 32];
 #pragma unroll
-        for (unsigned x = threadIdx.x % 32; x < S::COLUMNS; x += 32)
-            if (place.column + x < p.n)
-                c[(place.row + uint64_t(y)) * p.n + place.column + x] = load_half<T>(
-                    staging + x / BOX * (ROWS / 2 * ROW_BYTES) + piece_at(y, x % BOX / 8) + x % 8 * 2);
+        for (unsigned i = 0; i < S::COLUMNS / 32; ++i) {
+            const unsigned x = 32 * i + lane;
+            row[i] = load_half<T>(staging + x / BOX * (ROWS / 2 * ROW_BYTES) + piece_at(y, x % BOX / 8) +
+                                  x % 8 * 2);
+        }
+#pragma unroll
+        for (unsigned i = 0; i < S::COLUMNS / 32; ++i)
+            if (place.column + 32 * i + lane < p.n)
+                c[(place.row + uint64_t(y)) * p.n + place.column + 32 * i + lane] = row[i];
+    }
 }
 
 // The results of this group, by way of shared memory.

@@ -177,10 +177,15 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     const unsigned warps_n = S::COLUMNS / S::WARP_COLUMNS;
     const typename S::Of lane(warp / warps_n * S::WARP_ROWS, warp % warps_n * S::WARP_COLUMNS);
     uint32_t before = 0;
-    for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
+    // Sums of the parts before stay in registers where there are enough, and else in C.
+    constexpr unsigned COUNT = sizeof(typename S::Sums) / sizeof(double);
+    constexpr bool KEEPS = COUNT <= 32;
+    for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
+        double kept[KEEPS ? COUNT : 1];
 #pragma unroll 1
         for (unsigned round = 0; round < rounds; ++round) {
             typename S::Sums sums = {};
+            double *own = reinterpret_cast<double *>(&sums);
             multiply<S>(KParts::of<S>(p, pair, round).count(0), ring, lane, group, before, sums);
             const TileCoord place = tile_coord<S::ROWS, S::COLUMNS>(p, number);
             if (S::GROUPS > 1 && p.slices > 1) { // each part has a C of its own
@@ -188,13 +193,20 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
                 store<S>(p, lane, (slice * (S::GROUPS - 1) + group) * matrices + pair.number, place, sums);
                 continue;
             }
-            if (group == 0 && round > 0)
+            if (!KEEPS && group == 0 && round > 0)
                 add_to_c<S>(p, lane, pair.number, place, sums);
+#pragma unroll
+            for (unsigned i = 0; KEEPS && i < COUNT; ++i)
+                own[i] = round > 0 && group == 0 ? kept[KEEPS ? i : 0] + own[i] : own[i];
             if (S::GROUPS > 1)
                 add_up<S>(reinterpret_cast<double *>(bytes + S::Stages::END), group, sums);
-            if (group == 0)
+#pragma unroll
+            for (unsigned i = 0; KEEPS && i < COUNT; ++i)
+                kept[KEEPS ? i : 0] = own[i];
+            if (group == 0 && (!KEEPS || round + 1 == rounds))
                 store<S>(p, lane, pair.number, place, sums);
         }
+    }
 }
 
 constexpr RungRow row_t5_16 = {row_t5.rows, row_t5.columns / 2, row_t5.threads, row_t5.shared,

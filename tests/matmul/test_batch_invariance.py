@@ -97,7 +97,7 @@ def launched(a, b):
     [
         ("float32", (33, 64, 600), 300, {"m10_f32_32x64_rounds"}),
         ("complex64", (33, 32, 300), 300, {"m10_c64_32x32_rounds"}),
-        ("float64", (128, 64, 260), 130, {"t5_mid_f64"}),
+        ("float64", (128, 64, 260), 130, {"matmul_direct_64x64_f64"}),
     ],
 )
 def test_parts_of_k_one_after_the_other(dtype, shape, stack, rounds, on_gpu):

@@ -85,18 +85,17 @@ def launched(shape, dtype, b_by_columns=False, precision=None):
 @pytest.mark.parametrize(("dtype", "precision"), [(np.float16, None), (np.float32, "tf32")])
 def test_one_launch_without_races(shape, b_by_columns, dtype, precision):
     (kernel,) = launched(shape, dtype, b_by_columns, precision)
-    _, n, k = shape
-    form = "deep" if precision is None and k > 2000 else "small_32" if n <= 32 else "small_64"
-    assert kernel.name == f"matmul_{form}_{precision or 'f16'}"
+    assert kernel.name.startswith("matmul_direct_")
+    assert kernel.name.endswith(precision or "f16")
     assert kernel.races == ()
 
 
 @pytest.mark.parametrize(
     ("shape", "name"),
     [
-        ((20, 17, 300), "matmul_small_32_f64"),
-        ((3, 70, 61), "matmul_small_32_f64"),
-        ((9, 20, 5001), "matmul_deep_f64"),
+        ((20, 17, 300), "matmul_direct_16x8_k_major_f64"),
+        ((3, 70, 61), "matmul_direct_16x8_k_major_f64"),
+        ((9, 20, 5001), "matmul_direct_16x8_k_major_f64"),
     ],
 )
 def test_doubles_have_one_launch_without_races(shape, name):
@@ -159,6 +158,8 @@ def test_the_bits_do_not_depend_on_the_number_of_rows(n, k, dtype, precision, de
     [
         ("float16", "ieee", 49, 2051, 3000),
         ("float64", "ieee", 18, 5001, 1000),
+        ("float32", "tf32", 30, 700, 900),
+        ("bfloat16", "ieee", 64, 1096, 3000),
         ("bfloat16", "ieee", 2, 700, 8500),
         ("float32", "ieee", 5, 1100, 2200),
         ("float64", "ieee", 3, 1300, 4300),
@@ -200,7 +201,7 @@ def test_the_bits_of_doubles_are_those_of_the_ladder(device):
     a, b = (rng.standard_normal(shape) for shape in ((80, 614), (614, 68)))
     assert all(x.name.startswith("t5_") for x in launched((80, 68, 614), np.float64))
     (small,) = launched((7, 68, 614), np.float64, True)
-    assert small.name.startswith("matmul_small_")
+    assert small.name.startswith("matmul_direct_")
     by_columns = gpureduce.matmul(a[:7], np.asfortranarray(b), device=device)
     assert np.array_equal(by_columns, gpureduce.matmul(a, b, device=device)[:7])
 
@@ -215,11 +216,27 @@ def test_halves_have_the_bits_of_t3(dtype, shape, device):
     a = rng.standard_normal((m, k)).astype(dtype_from_name(dtype))
     b = (rng.standard_normal((k, n)) * exponents).astype(a.dtype)
     if device == "sim" and dtype == "float16":
-        names = {3: "short_fragments", 27: "deep"}
-        assert launched(shape, np.float16)[0].name == f"matmul_{names.get(m, 'small_64_ordered')}_f16"
+        kernel = "short_fragments" if m == 3 else "small" if n == 1000 else "direct"
+        assert launched(shape, np.float16)[0].name.startswith(f"matmul_{kernel}_")
     got = gpureduce.matmul(a, b, device=device)
     assert np.array_equal(
         got.view(np.uint16), gpureduce.matmul(a, b, variant="t3", device=device).view(np.uint16)
+    )
+
+
+@pytest.mark.parametrize("shape", [(20, 100, 331), (40, 70, 35), (3, 200, 129)])
+def test_tf32_has_the_bits_of_t1(shape, device):
+    """Numbers halfway between two TF32 are rounded as tensor maps round them."""
+    rng = np.random.default_rng(7)
+    m, n, k = shape
+    a, b = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal((k, n)).astype(np.float32)
+    for x in (a, b):
+        bits = x.view(np.uint32)
+        bits[::2] = bits[::2] & np.uint32(0xFFFFE000) | np.uint32(0x1000)
+    got = gpureduce.matmul(a, b, precision="tf32", device=device)
+    assert np.array_equal(
+        got.view(np.uint32),
+        gpureduce.matmul(a, b, variant="t1", precision="tf32", device=device).view(np.uint32),
     )
 
 

@@ -25,12 +25,13 @@ enum {
     GR_MATMUL_COLUMNS_PART = 1024,  /* elements along k of B in shared memory of matmul_columns; of float64
                                        half as  many */
     GR_MATMUL_COLUMNS_RESULTS = 16, /* elements of C per warp of matmul_columns */
-    GR_MATMUL_DEEP_COLUMNS = 16,    /* of a tile of matmul_deep, whose rows are GR_MATMUL_SMALL_ROWS */
-    GR_MATMUL_DEEP_BYTES = 512,     /* along k of a step of matmul_deep */
-    GR_MATMUL_DEEP_SLOT = 32768,    /* max. bytes of a step in shared memory */
-    GR_MATMUL_DEEP_STAGES = 4,      /* steps in the ring; two more are arranged */
-    GR_MATMUL_DEEP_SHARED = (2 + GR_MATMUL_DEEP_STAGES) * GR_MATMUL_DEEP_SLOT, /* bytes per block */
-    GR_MATMUL_DEEP_THREADS = 384,                                              /* per block */
+    GR_MATMUL_DIRECT_BYTES = 256,   /* along k of a step of matmul_direct */
+    /* Steps in the ring of matmul_direct, with tiles of 16 by 8, 16 by 32 or 32 by 16, 32 by 32, and 64
+       by 64. */
+    GR_MATMUL_DIRECT_STAGES_1 = 10,
+    GR_MATMUL_DIRECT_STAGES_2 = 7,
+    GR_MATMUL_DIRECT_STAGES_3 = 5,
+    GR_MATMUL_DIRECT_STAGES_4 = 5,
 };
 
 /* 16-byte loads of each row of A under way per lane of matmul_columns, for 2, 4 or 8 columns: eight loads of

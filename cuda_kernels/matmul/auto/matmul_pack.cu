@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "common/entry.cuh"
+#include "common/pdl.cuh"
 #include "matmul/matmul.cuh"
 #include "matmul/vec16_rows.cuh"
 
@@ -55,6 +56,8 @@ template <class T> __device__ void pack(const gr_matmul_pack_params &p) {
     const T *from = reinterpret_cast<const T *>(p.from) + stack_offset(p, p.from_stack, matrix);
     T *to = reinterpret_cast<T *>(p.to) + matrix * p.rows * p.to_pitch;
     const unsigned tiles_n = unsigned(p.column_tiles);
+    gr::common::pdl_as_comments::pdl_launch_dependents();
+    gr::common::pdl_as_comments::pdl_wait();
     const uint64_t row = uint64_t(blockIdx.x / tiles_n) * TILE, tile = blockIdx.x % tiles_n;
     if (p.column == 1)
         pack_rows(p, from, to, row, tile * 32 * Vec16<T>::LENGTH);
