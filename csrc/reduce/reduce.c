@@ -40,6 +40,8 @@ void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool 
     layout->compute_bound = gr_op_has(op, GR_COMPUTE_BOUND);
     layout->short_tiles = self->dtype == GR_DTYPE_f64 && op == GR_OP_rootnorm;
     layout->fixed_order = gr_op_fixes_order(op, self->dtype);
+    layout->batches =
+        op == GR_OP_nanmean || layout->short_tiles || (gr_op_is_variance(op) && layout->has_pieces);
     layout->fixed_axis = gr_op_fixes_axis(op);
     layout->keeps_elements = gr_op_is_mean(op) && self->dtype == GR_DTYPE_f32;
     layout->state_bytes = gr_ops[op].state_bytes;

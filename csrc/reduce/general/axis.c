@@ -2,7 +2,10 @@
    plan_*() function fits one kernel to the merged dimensions: threads per result, blocks, and how many
    blocks share a result. */
 #include "reduce/general/dims.h"
+#include "reduce/general/lane_order.h"
 #include "reduce/general/layout.h"
+#include "reduce/general/powers.h"
+#include "reduce/lanes/params.h"
 
 /* Thresholds measured on an H200: benchmarks/results/axis_h200.json. */
 enum {
@@ -29,6 +32,7 @@ enum {
     MAX_PIECES = 4096,         /* pieces per row, from which on pieces grow */
     MOST_STATES = GR_GENERAL_THREADS * GR_PIECE_BRANCHES, /* of pieces that `last` combines, per row */
     MIN_ACROSS = 8,            /* min. neighbouring slots: narrower parts of rows read slower */
+    MIN_TREE = 16,             /* min. neighbouring threads of a result that have several lanes each */
     MIN_SECTOR_SLOTS = 2,      /* min. neighbouring slots if threads would be idle: a sector */
     MAX_UNALIGNED_ACROSS = 64, /* slots of an unaligned batch that one block combines */
     THREAD_ROWS = 16,          /* rows of a slot per thread, down to the next if threads would be idle */
@@ -64,21 +68,6 @@ enum {
     MAX_AXIS_PARTS = 512,          /* parts of a row that `axis` takes in a fixed order */
     SPLIT_BYTES = 1 << 23, /* total bytes from which more blocks than are resident can share results */
 };
-
-static uint32_t power_of_two_from(uint64_t n, uint32_t limit) {
-    uint32_t power = 1;
-    while (power < n && power < limit)
-        power *= 2;
-    return power;
-}
-
-/* The largest power of two up to n and limit. */
-static uint32_t power_of_two_up_to(uint64_t n, uint32_t limit) {
-    uint32_t power = 1;
-    while (power * 2 <= n && power * 2 <= limit)
-        power *= 2;
-    return power;
-}
 
 /* Elements that a thread of `columns` loads at once. */
 static uint64_t column_vector(const gr_layout *layout) {
@@ -347,13 +336,6 @@ static bool plan_rows(const gr_layout *layout, gr_general_launch *launch) {
 }
 
 /* ---- pieces ---- */
-
-static uint32_t log2_of(uint32_t power) {
-    uint32_t bits = 0;
-    while (power >> bits > 1)
-        ++bits;
-    return bits;
-}
 
 /* Cuts a row into pieces by its length alone: the order of its elements follows from that. A short row
    without `tiles` has one lane. */
@@ -644,6 +626,19 @@ static bool plan_fixed_axis(const gr_layout *layout, gr_general_launch *launch) 
     return set_launch(launch, "axis", gr_ceil_div(p->results, GR_GENERAL_THREADS / along), parts);
 }
 
+/* Threads per result: one for each lane, or fewer if there are enough results, as long as neighbouring
+   threads of one result read a few sectors; or if threads of neighbouring results would read parts of
+   sectors. */
+static uint32_t share_axis_by_lanes(gr_general_launch *launch, const gr_lane_order *order, bool along_first,
+                                    size_t item_bytes) {
+    const gr_general_params *p = &launch->params;
+    const uint64_t threads = resident(gr_reference_device.threads_per_multiprocessor);
+    const bool enough = p->results * order->tree * order->parts >= threads / BLOCKS_PER_SM;
+    const uint64_t row = GR_GENERAL_THREADS / (order->tree * order->chain) * item_bytes;
+    const bool narrow = p->results >= MIN_ACROSS && row < SECTOR_BYTES;
+    return gr_lanes_share(launch, order, along_first ? enough && order->tree >= MIN_TREE : enough || narrow);
+}
+
 static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     if (plan_fixed_axis(layout, launch))
@@ -656,7 +651,11 @@ static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t span = p->count * gr_max(layout->item_bytes, gr_magnitude(p->along.stride[0]));
     const bool few = (along_first ? span : p->count * layout->item_bytes) <= WHOLE_BYTES;
     const bool masked = layout->has_second && !layout->pair;
-    if ((!along_first || few) && !masked && !layout->only_axis && enough_for_whole(p)) {
+    const bool in_lanes = gr_has_lanes(layout, p);
+    const gr_lane_order order = gr_lane_order_of(layout, p->count);
+    const bool one_lane = order.tree * order.chain * order.parts == 1 && !layout->batches;
+    if ((!along_first || few) && !masked && !layout->only_axis && enough_for_whole(p) &&
+        (!in_lanes || one_lane)) {
         const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_RESULTS_PER_THREAD);
         p->iterator = gr_dims_iterator(&p->along, 1);
         return set_launch(launch, "whole", blocks, 1);
@@ -679,15 +678,24 @@ static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     }
     while (along > 1 && along / 2 >= p->count)
         along /= 2;
+    if (in_lanes)
+        along = share_axis_by_lanes(launch, &order, along_first, layout->item_bytes);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     const uint64_t each = p->results <= FEW_RESULTS ? FEW_ELEMENTS : THREAD_ELEMENTS;
     const uint64_t max_parts = p->count / (along * each);
     launch->resident_blocks = axis_resident_blocks(layout);
-    const uint64_t parts = even_parts(layout, p, blocks, p->count / along,
-                                      max_parts < MIN_PARTS ? 1 : max_parts, launch->resident_blocks);
+    const uint64_t parts = in_lanes
+                               ? order.parts
+                               : even_parts(layout, p, blocks, p->count / along,
+                                            max_parts < MIN_PARTS ? 1 : max_parts, launch->resident_blocks);
     p->threads_along = along;
     p->flags |= along_first ? GR_COALESCE_ALONG_REDUCED : 0;
-    set_iterator(p, p->along.extent[0] * p->along.extent[1], along * parts);
+    set_iterator(p, p->along.extent[0] * p->along.extent[1], along * GR_LANES(p->flags) * parts);
+    if (in_lanes && p->results == 1 && parts > 1) { /* see reduce_axis */
+        set_launch(launch, "axis", 1, gr_ceil_div(parts, GR_GENERAL_THREADS / along));
+        p->parts = parts;
+        return true;
+    }
     return set_launch(launch, "axis", blocks, parts);
 }
 

@@ -39,6 +39,7 @@ typedef struct gr_layout {
     bool keeps_elements; /* A thread of `rows` keeps the elements of an iteration in registers, which lowers
                             occupancy. */
     bool has_pieces;     /* The operator has the kernel `pieces`. */
+    bool batches;        /* Elements of a result are added in batches: see batch_accumulate.cuh. */
     bool compute_bound;  /* Arithmetic takes longer than memory. */
     bool fixed_order; /* Threads of `tiles` take elements in an order that depends on their number alone. */
     bool can_place;   /* Results may be written in the order of the elements, and copied to the output. */

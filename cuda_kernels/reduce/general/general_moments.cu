@@ -1,6 +1,12 @@
 // general_moments: the first four moments of elements of any real dtype, of any layout; the planner uses no
 // flat kernels for these.
-#include "reduce/ops/moments.cuh"
+#include "reduce/ops/moments.cuh" // before the others: it has large States
+
+#include "reduce/general/lanes.cuh"
+
+namespace gr::reduce {
+template <class In> constexpr bool is_ordered<Moments<In>> = true;
+} // namespace gr::reduce
 
 #define GR_MOMENTS(dtype, In)                                                                                \
     GR_ROWS(moments, Moments, dtype, In)                                                                     \

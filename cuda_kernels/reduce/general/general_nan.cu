@@ -3,6 +3,12 @@
 #include "reduce/general/instantiate.cuh"
 #include "reduce/ops/nan.cuh"
 
+namespace gr::reduce {
+template <class In> constexpr bool is_ordered<NanSum<In>> = true;
+template <class In> constexpr bool is_ordered<NanMean<In>> = true;
+template <class In> constexpr bool is_ordered<NanProd<In>> = true;
+} // namespace gr::reduce
+
 // Their States fit the registers of as many blocks as those of a plain sum.
 template <> constexpr unsigned columns_occupancy<NanMean<float>, float> = 4;
 template <> constexpr unsigned columns_occupancy<NanMean<double>, double> = 4;

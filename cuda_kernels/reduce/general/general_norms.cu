@@ -7,6 +7,10 @@
 #include "reduce/params.h"
 
 namespace gr::reduce {
+template <class In> constexpr bool is_ordered<SumNorm<In>> = true;
+template <class In> constexpr bool is_ordered<RootNorm<In>> = true;
+template <class In> constexpr bool is_ordered<LogSumExp<In>> = true;
+
 // Results of logsumexp may be denominators of a softmax.
 template <class In>
 __device__ void put_exponentials(const gr_general_params &p, uint64_t index,

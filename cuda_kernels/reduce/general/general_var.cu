@@ -1,6 +1,7 @@
 // general_var: the variance of elements of any dtype and layout.
 #include "reduce/ops/variance.cuh" // before the others: it has large States
 
+#include "reduce/general/lanes.cuh"
 #include "reduce/general/vector_tiles.cuh"
 
 // Variances of integers of up to four bytes are exact in any order.
@@ -24,6 +25,7 @@
                 GR_OWN_LAST(op, F, dtype, In) GR_PIECES_OF_##kind(bytes)(op, F, dtype, In)
 
 namespace gr::reduce {
+template <class In> constexpr bool is_ordered<Var<In>> = var_kind<In> == 0 || var_kind<In> == 2;
 template <class In> constexpr bool has_long_finish<Var<In>> = var_kind<In> == 1 || var_kind<In> == 3;
 } // namespace gr::reduce
 

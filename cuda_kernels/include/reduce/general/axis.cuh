@@ -3,7 +3,7 @@
 // results. The other general kernels are for contiguous elements.
 #pragma once
 
-#include "reduce/general/general.cuh"
+#include "reduce/general/lanes.cuh"
 
 namespace gr::reduce {
 
@@ -12,12 +12,15 @@ namespace gr::reduce {
 // each. All loads are issued before the first computation. `second`: whether it reads a second input.
 template <class F, class In> struct FromElement {
     static constexpr bool second = false;
+    static constexpr bool is_batch = is_ordered<F> && BatchAccumulator<F, In>::there;
     static constexpr unsigned at_once =
         (sizeof(In) > 8 || (occupancy_bytes<F> > 8 && !(BatchAccumulator<F, In>::contest && sizeof(In) > 2))
              ? 2
              : 4) *
         (sizeof(In) > 2 ? 1 : 2);
-    static constexpr unsigned in_flight = sizeof(In) > 8 || sizeof(typename F::State) > 16 ? 4 : 8;
+    static constexpr unsigned batch = is_batch ? batch_size<F, In> : 1;
+    static constexpr unsigned in_flight =
+        (sizeof(In) > 8 || sizeof(typename F::State) > 16) && batch < 8 ? 4 : 8;
     using All = BatchAccumulator<F, In>;
     // For small elements that are compared in batches this was slower by two thirds.
     static constexpr bool whole_together = All::there && !(All::contest && sizeof(In) <= 2);
@@ -35,7 +38,7 @@ template <class F, class In> struct FromElement {
 // come with something from a second input.
 struct OneByOne {
     static constexpr bool second = true, whole_together = false;
-    static constexpr unsigned at_once = 1, in_flight = 4;
+    static constexpr unsigned at_once = 1, in_flight = 4, batch = 1;
     using All = BatchAccumulator<void, void>;
 };
 // The same under a `where` mask.
@@ -77,7 +80,14 @@ template <class From, class State, unsigned States, unsigned N>
 __device__ void take_in(State (&s)[States], const typename From::Loaded (&loaded)[N], unsigned turn,
                         uint64_t position, uint64_t step) {
     using All = typename From::All;
-    if constexpr (All::there) {
+    if constexpr (From::batch > 1) {
+#pragma unroll
+        for (unsigned i = 0; i < N; i += From::batch)
+            if (i < turn)
+                s[0] = All::template add<From::batch>(
+                    s[0], [&](unsigned j) { return loaded[i + j].x; },
+                    [&](unsigned j) { return i + j < turn; }, position, step);
+    } else if constexpr (All::there) {
         s[0] = All::template add<N>(
             s[0], [&](unsigned j) { return loaded[j].x; }, [&](unsigned j) { return j < turn; }, position,
             step);
@@ -94,9 +104,9 @@ template <class F, class From>
 __device__ typename F::State share(const gr_general_params &p, uint64_t result, uint64_t thread) {
     using State = typename F::State;
     const Offsets base = offsets(p.keep, result);
-    constexpr unsigned in_flight = From::in_flight, states = From::All::there ? 1
-                                                             : in_flight < 4  ? in_flight
-                                                                              : 4;
+    constexpr unsigned in_flight = From::in_flight, states = From::All::there || is_ordered<F> ? 1
+                                                             : in_flight < 4                   ? in_flight
+                                                                                               : 4;
     const uint64_t length = walk_length(p.along), step = p.iterator.step;
     const ThreadShare turns(p, thread);
     const uint64_t all = turns.first < length ? steps_in(p.iterator, length - turns.first - 1) + 1 : 0;
@@ -140,7 +150,8 @@ __device__ typename F::State share(const gr_general_params &p, uint64_t result, 
             left -= turn;
         }
     }
-    pdl_as_comments::pdl_launch_dependents();
+    if constexpr (!is_ordered<F>)
+        pdl_as_comments::pdl_launch_dependents();
 #pragma unroll
     for (unsigned apart = 1; apart < states; apart *= 2)
 #pragma unroll
@@ -219,32 +230,58 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
     const bool along_first = p.flags & GR_COALESCE_ALONG_REDUCED;
     const unsigned along = along_first ? threadIdx.x % along_threads : threadIdx.x / columns;
     const unsigned column = along_first ? threadIdx.x / along_threads : threadIdx.x % columns;
-    const uint64_t result = uint64_t(blockIdx.x) * columns + column;
+    // A block may have several parts of a single result.
+    const bool single = is_ordered<F> && p.results == 1;
+    const uint64_t result = single ? 0 : uint64_t(blockIdx.x) * columns + column;
+    const uint64_t part = single ? uint64_t(blockIdx.y) * columns + column : blockIdx.y;
+    const bool active = result < p.results && (!single || part < p.parts);
 
     State x = F::identity();
-    if (result < p.results) {
-        const uint64_t thread = along + uint64_t(along_threads) * blockIdx.y;
+    if (active) {
         const bool masked = UnderMask<From>::there && p.flags & GR_HAS_WHERE;
-        if (!masked)
-            x = share<F, From>(p, result, thread);
-        if constexpr (UnderMask<From>::there)
-            if (masked)
-                x = share<F, typename UnderMask<From>::type>(p, result, thread);
+        State own[1];
+        chain_lanes<F>(p, own, slots + threadIdx.x, GR_GENERAL_THREADS, [&](unsigned j, State(&lane)[1]) {
+            const uint64_t thread = along + uint64_t(along_threads) * (j + lanes_of<F>(p) * part);
+            if (!masked)
+                lane[0] = share<F, From>(p, result, thread);
+            if constexpr (UnderMask<From>::there)
+                if (masked)
+                    lane[0] = share<F, typename UnderMask<From>::type>(p, result, thread);
+        });
+        x = own[0];
     }
+    if constexpr (is_ordered<F>)
+        pdl_as_comments::pdl_launch_dependents();
     if (along_first && along_threads <= 32) {
-        for (unsigned offset = along_threads / 2; offset > 0; offset /= 2)
-            x = F::combine(x, shuffle_down(x, offset, along_threads));
+        x = combine_neighbours<F>(x, along_threads, GR_CHAIN(p.flags));
     } else {
         slots[threadIdx.x] = x;
         const unsigned apart = along_first ? 1 : columns; // slots between neighbours of one result
-        for (unsigned half = along_threads / 2; half > 0; half /= 2) {
+        unsigned half = along_threads / 2;
+        if constexpr (is_ordered<F>)
+            if (const unsigned chain = GR_CHAIN(p.flags); chain > 1) {
+                const unsigned first = along_threads / chain;
+                __syncthreads();
+                if (along < first) {
+#pragma unroll 1
+                    for (unsigned b = 1; b < chain; ++b)
+                        x = F::combine(x, slots[threadIdx.x + b * first * apart]);
+                    slots[threadIdx.x] = x;
+                }
+                half = first / 2;
+            }
+        for (; half > 0; half /= 2) {
             __syncthreads();
             if (along < half)
                 slots[threadIdx.x] = x = F::combine(x, slots[threadIdx.x + half * apart]);
         }
     }
-    if (along == 0 && result < p.results)
-        put_one<F>(p, result, x);
+    if (along == 0 && active) {
+        if (single && !(p.flags & GR_FINAL))
+            put<F>(p, part, x);
+        else
+            put_one<F>(p, result, x);
+    }
 }
 
 } // namespace gr::reduce

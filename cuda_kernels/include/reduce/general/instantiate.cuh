@@ -9,6 +9,7 @@
 #include "reduce/general/columns.cuh"
 #include "reduce/general/last.cuh"
 #include "reduce/general/map.cuh"
+#include "reduce/general/ordered_sums.cuh"
 #include "reduce/general/ordered_tiles.cuh"
 #include "reduce/general/pair_pieces.cuh"
 #include "reduce/general/pieces.cuh"
