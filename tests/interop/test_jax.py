@@ -202,7 +202,7 @@ def test_labels_of_other_dtypes(rows, dtype):
 def test_segments_in_parts():
     """Of float64, whose workspace is large, and of more rows than one launch takes."""
     jax.config.update("jax_enable_x64", True)
-    data = jnp.round(elements((17_000,), "float64"))  # whole numbers, whose sums do not round
+    data = jnp.round(elements((17_000,), "float64")) + 0.0  # whole numbers, no -0: sums do not round
     labels = jnp.asarray(np.random.default_rng(7).integers(-5, 70_000, 17_000))
     sums = jax.jit(lambda data, labels: ops.segment_sum(data, labels, 60_000))
     assert calls(sums, data, labels) == 2
