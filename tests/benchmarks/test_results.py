@@ -532,7 +532,7 @@ def test_order_statistics_take_half_of_others_time():
         assert found["gpureduce"] <= 0.5 * min(theirs)
     for (what, *_), found in us.items():
         theirs = min(time for name, time in found.items() if name != "gpureduce")
-        assert found["gpureduce"] <= (1.07 if what.startswith("topk") else 1.02) * theirs, what
+        assert found["gpureduce"] <= (1.14 if what.startswith("topk") else 1.04) * theirs, what
     many = [found for (what, _, *shape), found in us.items() if what == "topk 100000" and len(shape) == 1]
     assert len(many) == 12 and all(found["gpureduce"] <= 0.85 * found["torch"] for found in many)
     assert us["topk 100000", "float32", 512, 1 << 17]["gpureduce"] <= 4500
@@ -597,7 +597,7 @@ def test_exact_sums_are_faster_than_cubs_sums_of_any_gpu():
     share = {(row["dtype"], row["n"]): _of(row, "exact", "gpu_to_gpu") for row in rows}
     assert len(share) == 18
     assert all(share["float32", n] <= 0.75 for dtype, n in share if dtype == "float32")
-    assert all(share["float64", n] <= 0.52 for dtype, n in share if dtype == "float64" and n <= 1 << 24)
+    assert all(share["float64", n] <= 0.45 for dtype, n in share if dtype == "float64" and n <= 1 << 24)
     assert all(row["error"]["exact"] <= 2.0**-24 for row in rows if "error" in row)
 
 
@@ -605,8 +605,8 @@ def test_top_k_and_equal_segments_beside_the_newest_cub():
     rows = load("cccl_h200.json")["rows"]
     top = [row for row in rows if row["what"] == "top"]
     assert len(top) == 10
-    assert max(_of(row, "gpureduce", "torch") for row in top) <= 0.9
-    assert max(_of(row, "gpureduce", "cub") for row in top) <= 4.5
+    assert max(_of(row, "gpureduce", "torch") for row in top) <= 0.41
+    assert max(_of(row, "gpureduce", "cub") for row in top) <= 1.06
     segments = {row["size"]: _of(row, "gpureduce", "cub") for row in rows if row["what"] == "segments"}
     assert segments.pop(4) <= 1.45 and max(segments.values()) <= 1.05
 
