@@ -173,8 +173,7 @@ static uint64_t count_threads(const gr_conv *self, uint64_t rows, uint64_t colum
 
 /* Returns the tile of a thread for three, five or seven rows of taps in NCHW; form NULL: there is none. All
    tiles add up the taps of a column after those of the column before. With two columns, which take fewer
-   loads, there must be threads enough (H200: 31 images of 8 x 203 x 5, 3 x 3, 2.6 us with one column and 3.9
-   us with two; 1 image of 32 x 244 x 130 6.5 us and 4.1 us). */
+   loads, there must be threads enough. */
 static thread_tile tall_tile_of(const gr_conv *self) {
     enum { THREE = 3, FIVE = 5, SEVEN = 7, STRIDES = 2, THREADS_PER_SM = 256 };
     static const char *const forms[][STRIDES] = {{"_nchw_low", NULL},
