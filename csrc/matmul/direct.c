@@ -62,12 +62,6 @@ bool gr_matmul_direct_supports(const gr_matmul *self) {
     return (self->a.column == 1 || self->k == 1) && (self->b.column == 1 || self->b.row == 1);
 }
 
-uint64_t gr_matmul_part_steps(const gr_matmul *self, uint32_t parts, uint32_t step_bytes) {
-    enum { UNIT_BYTES = 128 }; /* of which parts have whole ones */
-    const uint64_t units = gr_ceil_div(self->k * gr_dtypes[self->dtype].item_bytes, UNIT_BYTES);
-    return gr_ceil_div(gr_ceil_div(units, parts) * UNIT_BYTES, step_bytes);
-}
-
 gr_matmul_direct_choice gr_matmul_choose_direct(const gr_matmul *self, uint32_t parts) {
     gr_matmul_direct_choice best = {NULL, false, 0};
     enum { NARROW = 8, WIDE_BYTES = 1024 };

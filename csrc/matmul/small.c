@@ -17,20 +17,7 @@ enum {
     LONGEST_SINGLE_K = 1 << 14, /* k of TF32 from which on kernels of float32 split up to NARROW columns into
                                    enough parts */
     NARROW = 64,
-    VECTOR_BYTES = 16,
 };
-
-gr_matmul_copies gr_matmul_find_copies(const gr_matmul *self) {
-    const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
-    gr_matmul_view a = self->a, b = self->b;
-    if (self->m == 1) /* the stride of a single row does not matter */
-        a.row = VECTOR_BYTES;
-    if (self->k == 1)
-        b.row = VECTOR_BYTES;
-    return (gr_matmul_copies){!gr_matmul_tma_supports(&a, self->k, item_bytes),
-                              !gr_matmul_tma_supports(&b, self->n, item_bytes) &&
-                                  !gr_matmul_tma_supports_k_major(self)};
-}
 
 static bool is_half(const gr_matmul *self) {
     return self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16;
@@ -38,18 +25,6 @@ static bool is_half(const gr_matmul *self) {
 
 static bool is_tf32(const gr_matmul *self) {
     return self->dtype == GR_DTYPE_f32 && self->precision == GR_PRECISION_TF32;
-}
-
-uint32_t gr_matmul_k_parts(const gr_matmul *self) {
-    enum { PART_BYTES = 1024, PARTS = 16, LONG_PART_BYTES = 2048, MAX_PARTS = 32, MIN_BYTES = 2048 };
-    enum { FEW = 128, NO_MORE = 512, LONG_BYTES = 16 };
-    const uint64_t n = self->n, k = self->k, bytes = k * gr_dtypes[self->dtype].item_bytes;
-    if (self->dtype == GR_DTYPE_f64)
-        return gr_matmul_double_parts(self);
-    if (bytes < MIN_BYTES || (n > FEW && (n > NO_MORE || bytes < LONG_BYTES * n)))
-        return 1;
-    return (uint32_t)gr_max(gr_min(gr_ceil_div(bytes, PART_BYTES), PARTS),
-                            gr_min(gr_ceil_div(bytes, LONG_PART_BYTES), MAX_PARTS));
 }
 
 bool gr_matmul_prefers_ieee(const gr_matmul *self) {
@@ -109,14 +84,6 @@ bool gr_matmul_try_small(const gr_matmul *self, gr_matmul_job job) {
     if (small)
         gr_matmul_small(self, parts, shares, job);
     return small;
-}
-
-void gr_matmul_part_buffers(const gr_matmul *self, uint64_t tiles, uint64_t sums, gr_program *program) {
-    const uint64_t sum_bytes = self->dtype == GR_DTYPE_f64 ? sizeof(double) : sizeof(float);
-    gr_program_relocate(program, offsetof(gr_matmul_small_params, sums),
-                        gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(tiles * sums * sum_bytes)));
-    gr_program_relocate(program, offsetof(gr_matmul_small_params, tickets),
-                        gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)tiles * sizeof(uint32_t)));
 }
 
 void gr_matmul_small(const gr_matmul *self, uint32_t parts, bool shares, gr_matmul_job job) {

@@ -61,6 +61,19 @@ bool gr_matmul_f16x3_supports(const gr_matmul_view *view, uint64_t columns) {
     return good;
 }
 
+gr_matmul_copies gr_matmul_find_copies(const gr_matmul *self) {
+    enum { VECTOR_BYTES = 16 };
+    const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
+    gr_matmul_view a = self->a, b = self->b;
+    if (self->m == 1) /* the stride of a single row does not matter */
+        a.row = VECTOR_BYTES;
+    if (self->k == 1)
+        b.row = VECTOR_BYTES;
+    return (gr_matmul_copies){!gr_matmul_tma_supports(&a, self->k, item_bytes),
+                              !gr_matmul_tma_supports(&b, self->n, item_bytes) &&
+                                  !gr_matmul_tma_supports_k_major(self)};
+}
+
 uint64_t gr_matmul_padded_row(uint64_t columns, size_t item_bytes) {
     return gr_ceil_div(columns, ALIGNMENT / item_bytes) * (ALIGNMENT / item_bytes);
 }
