@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from benchmarks.harness import markdown
 from benchmarks.harness.benchmark import Benchmark, Call, Times, WrongResultError
+from benchmarks.suite.scans import MAX_LAUNCHES, Buffers
 from gpureduce import _functions as gpureduce
 from gpureduce._bench import timing
 from gpureduce._bench.stats import summarize_times
@@ -15,17 +16,6 @@ from gpureduce._device.variants import variants
 RUNGS = tuple(variant.name for variant in variants("scan"))
 NAMES = (*RUNGS, "auto", "copy", "torch")
 EXPONENTS = (10, 16, 20, 24, 26, 28)
-MAX_LAUNCHES = 32
-
-
-class Buffers:
-    """Inputs and outputs of one length."""
-
-    def __init__(self, ins: list[Any], outs: list[Any]) -> None:
-        self.ins, self.outs = ins, outs
-
-    def __len__(self) -> int:
-        return len(self.ins)
 
 
 class ScanRungs(Benchmark):
@@ -42,7 +32,7 @@ class ScanRungs(Benchmark):
         yield from (1 << exponent for exponent in EXPONENTS)
 
     def inputs(self, case: int) -> Buffers:
-        """Return whole numbers that cancel, and room for their sums."""
+        """Return whole numbers that cancel, and arrays for their sums."""
         torch = self.torch
         buffers = max(1, min(MAX_LAUNCHES, timing.ROTATION_BYTES // (8 * case)))
         ins = [torch.randint(-9, 10, (case,), device="cuda").float() for _ in range(buffers)]

@@ -1,7 +1,5 @@
 /* matmul_direct: products of halves, in TF32 and of float64 by small tiles, whose operands may begin at any
    element. Rows of A are contiguous, and rows or columns of B. */
-#include <stddef.h>
-#include <string.h>
 
 #include "base/limits.h"
 #include "matmul/internal.h"
@@ -94,30 +92,13 @@ static uint32_t shared_bytes(const gr_matmul *self, const gr_matmul_direct_shape
 void gr_matmul_direct(const gr_matmul *self, const gr_matmul_direct_choice *choice, uint32_t parts,
                       gr_matmul_job job) {
     const gr_matmul_direct_shape *shape = choice->shape;
-    gr_matmul_small_params params = {.product = gr_matmul_make_params(self, shape->columns, 1)};
-    gr_matmul_params *product = &params.product;
-    memcpy(product->a_stack, self->a.stack, sizeof product->a_stack);
-    memcpy(product->b_stack, self->b.stack, sizeof product->b_stack);
-    product->a_column = self->a.column;
-    product->b_column = self->b.column;
-    product->slices = parts;
-    product->rounds = choice->shares ? 1 : parts;
-    const uint64_t sharing = choice->shares ? parts : 1;
-    const uint64_t tiles = gr_ceil_div(self->m, shape->rows) * product->n_tiles;
-    gr_program *program = job.program;
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_relocate(program, offsetof(gr_matmul_small_params, product.a), job.a);
-    gr_program_relocate(program, offsetof(gr_matmul_small_params, product.b), job.b);
-    gr_program_relocate(program, offsetof(gr_matmul_small_params, product.c), job.c);
-    if (sharing > 1)
-        gr_matmul_part_buffers(self, product->pairs * tiles, (uint64_t)shape->rows * shape->columns * parts,
-                               program);
+    gr_step *step = gr_matmul_append_parts(self, &job, shape->rows, shape->columns, shape->threads, parts,
+                                           choice->shares);
     step->kernel.owner = "matmul";
     GR_KERNEL_NAME(step->kernel.file, "matmul_direct");
     GR_KERNEL_NAME(step->kernel.entry, "matmul_direct_", shape->name, self->b.column != 1 ? "_k_major_" : "_",
                    self->precision == GR_PRECISION_TF32 ? "tf32" : gr_dtypes[self->dtype].name);
-    step->shared_bytes = shared_bytes(
-        self, shape, gr_matmul_part_steps(self, parts, GR_MATMUL_DIRECT_BYTES) * product->rounds);
-    step->pdl = true;
-    gr_matmul_set_grid(program, step, tiles * sharing, product->pairs, shape->threads);
+    const uint32_t rounds = choice->shares ? 1 : parts;
+    step->shared_bytes =
+        shared_bytes(self, shape, gr_matmul_part_steps(self, parts, GR_MATMUL_DIRECT_BYTES) * rounds);
 }

@@ -79,20 +79,27 @@ typedef struct gr_matmul_copies {
 } gr_matmul_copies;
 gr_matmul_copies gr_matmul_find_copies(const gr_matmul *self);
 
-/* Returns into how many parts k of halves, of TF32 or of float64 is divided. */
-uint32_t gr_matmul_k_parts(const gr_matmul *self);
 /* Appends the product by matmul_direct or matmul_small if no rung is named and one of them takes the least
  * time. */
 bool gr_matmul_try_small(const gr_matmul *self, gr_matmul_job job);
 /* Appends the product by matmul_small. `shares`: each block takes a part of k, and not all of them. */
 void gr_matmul_small(const gr_matmul *self, uint32_t parts, bool shares, gr_matmul_job job);
-/* Appends the buffers of the sums of parts, `sums` of each of `tiles` tiles, and of the tickets. */
-void gr_matmul_part_buffers(const gr_matmul *self, uint64_t tiles, uint64_t sums, gr_program *program);
 /* Returns whether no rung is named and kernels of float32 take less time than those of TF32. */
 bool gr_matmul_prefers_ieee(const gr_matmul *self);
 /* Returns whether no rung is named and k is so short that the kernel of dtypes without a rung takes the least
    time. */
 bool gr_matmul_is_shortest(const gr_matmul *self);
+
+/* ---- k_parts.c: how k is divided ---- */
+
+/* Returns into how many parts k of halves, of TF32 or of float64 is divided. */
+uint32_t gr_matmul_k_parts(const gr_matmul *self);
+/* Returns the number of steps of a part of k, of `step_bytes` each. */
+uint64_t gr_matmul_part_steps(const gr_matmul *self, uint32_t parts, uint32_t step_bytes);
+/* Appends a launch, whose kernel the caller names, of blocks of `threads` with tiles of `rows` x `columns`
+   results. k is divided into `parts`, of which a block takes one if it `shares`, else all. */
+gr_step *gr_matmul_append_parts(const gr_matmul *self, const gr_matmul_job *job, uint32_t rows,
+                                uint32_t columns, uint32_t threads, uint32_t parts, bool shares);
 
 /* ---- direct.c: small tiles of contiguous rows of A, and rows or columns of B ---- */
 
@@ -110,8 +117,6 @@ typedef struct gr_matmul_direct_choice {
 } gr_matmul_direct_choice;
 
 bool gr_matmul_direct_supports(const gr_matmul *self);
-/* Returns the number of steps of a part of k, of `step_bytes` each. */
-uint64_t gr_matmul_part_steps(const gr_matmul *self, uint32_t parts, uint32_t step_bytes);
 gr_matmul_direct_choice gr_matmul_choose_direct(const gr_matmul *self, uint32_t parts);
 void gr_matmul_direct(const gr_matmul *self, const gr_matmul_direct_choice *choice, uint32_t parts,
                       gr_matmul_job job);

@@ -3,8 +3,6 @@
    the dtype alone: k is divided into parts, each part is added up in the order of k, and then the parts in
    their order. The kernels matmul_direct and matmul_small keep this order as t1, t3 and t5 do, so that the
    choice between them may depend on the number of rows and on the strides. */
-#include <stddef.h>
-#include <string.h>
 
 #include "base/limits.h"
 #include "matmul/internal.h"
@@ -89,26 +87,9 @@ bool gr_matmul_try_small(const gr_matmul *self, gr_matmul_job job) {
 void gr_matmul_small(const gr_matmul *self, uint32_t parts, bool shares, gr_matmul_job job) {
     enum { COLUMNS = 64, DOUBLE_COLUMNS = 32 };
     const uint32_t columns = self->dtype == GR_DTYPE_f64 ? DOUBLE_COLUMNS : COLUMNS;
-    gr_matmul_small_params params = {.product = gr_matmul_make_params(self, columns, 1)};
-    gr_matmul_params *product = &params.product;
-    memcpy(product->a_stack, self->a.stack, sizeof product->a_stack);
-    memcpy(product->b_stack, self->b.stack, sizeof product->b_stack);
-    product->a_column = self->a.column;
-    product->b_column = self->b.column;
-    product->slices = parts;
-    product->rounds = shares ? 1 : parts;
-    const uint64_t tiles = gr_ceil_div(self->m, GR_MATMUL_SMALL_ROWS) * product->n_tiles;
-    gr_program *program = job.program;
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_relocate(program, offsetof(gr_matmul_small_params, product.a), job.a);
-    gr_program_relocate(program, offsetof(gr_matmul_small_params, product.b), job.b);
-    gr_program_relocate(program, offsetof(gr_matmul_small_params, product.c), job.c);
-    if (shares)
-        gr_matmul_part_buffers(self, product->pairs * tiles, (uint64_t)GR_MATMUL_SMALL_ROWS * columns * parts,
-                               program);
+    gr_step *step =
+        gr_matmul_append_parts(self, &job, GR_MATMUL_SMALL_ROWS, columns, GR_MATMUL_THREADS, parts, shares);
     step->kernel.owner = "matmul";
     GR_KERNEL_NAME(step->kernel.file, "matmul_small");
     GR_KERNEL_NAME(step->kernel.entry, "matmul_small_", gr_dtypes[self->dtype].name);
-    step->pdl = true;
-    gr_matmul_set_grid(program, step, tiles * (shares ? parts : 1), product->pairs, GR_MATMUL_THREADS);
 }

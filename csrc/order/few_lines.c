@@ -78,7 +78,8 @@ bool gr_order_samples_lines(const gr_order_planner *self) {
     return bytes >= MAX_BUSY_TOPK && has_few_first(of) && (large || gr_order_selects_from_list(self));
 }
 
-/* The samples of a line: so many that the selections from the sample and from the list take about as long. */
+/* Returns the number of samples of a line. The selection from the sample and the selection from the list then
+   take about the same time. */
 static uint64_t samples_of(const gr_order_request *of) {
     const bool more = of->task == GR_ORDER_TASK_TOPK && of->k > MANY_FIRST &&
                       (of->length <= SHORT_LINE || of->length >= LONG_LINE);

@@ -8,7 +8,7 @@
 /* Element k of a result belongs to lane k mod n, of n = tree * chain * parts lanes. */
 typedef struct gr_lane_order {
     uint32_t tree;  /* lanes of a part that a tree combines, a power of two, */
-    uint32_t chain; /* each of so many lanes, whose States are combined one after the other; a power of two */
+    uint32_t chain; /* lanes, a power of two, whose States are combined one after the other before the tree */
     uint64_t parts; /* whose States pass 2 combines */
 } gr_lane_order;
 

@@ -16,7 +16,7 @@ enum { MIN_SECOND_EXTENT = 64 };
 enum {
     MIN_PLACED = 1 << 16,    /* results from which a copy is faster than `last`, which reads States, */
     MIN_SCATTERED = 1 << 20, /* and than a kernel that writes each result where it belongs, */
-    MAX_BETWEEN = 64,        /* unless a block has all of so many results */
+    MAX_BETWEEN = 64,        /* unless one block has up to this number of neighbours */
     SECTOR_BYTES = 32,
 };
 
