@@ -133,7 +133,7 @@ MUTANTS = (
     ),
     Mutant(
         "parts of a small product depend on the number of rows",
-        "csrc/matmul/small.c",
+        "csrc/matmul/k_parts.c",
         "gr_matmul_k_parts",
         "bytes < MIN_BYTES",
         "bytes < MIN_BYTES || self->m < 9",
