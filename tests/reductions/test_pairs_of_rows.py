@@ -1,6 +1,6 @@
 """Rows of vecdot and of averages with weights have the same bits in every batch and at any two addresses.
 
-The lengths are those at which csrc/reduce/general/axis.c gives pairs of rows to lanes, strips, pieces and
+The lengths are those at which csrc/reduce/general/pieces.c gives pairs of rows to lanes, strips, pieces and
 blocks. Products are spread over exponents and nearly cancel.
 """
 

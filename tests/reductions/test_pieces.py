@@ -1,6 +1,6 @@
 """Rows of floating-point numbers have the same bits alone and among any number of rows, at any address.
 
-The numbers of rows are those at which csrc/reduce/general/axis.c gives rows to strips, pieces and groups of
+The numbers of rows are those at which csrc/reduce/general/pieces.c gives rows to strips, pieces and groups of
 lanes. Elements are spread over exponents and nearly cancel.
 """
 

@@ -27,7 +27,7 @@ typedef struct gr_layout {
     bool packed;     /* The operator has kernels for contiguous elements: see axis.c. */
     bool only_rows;  /* The only kernel for contiguous elements that the operator has is `rows`. */
     bool only_axis;  /* The only kernel for any layout that the operator has is `axis`; `map` and `spread` are
-                        missing, too, and mostly `tiles`: see has_tiles in axis.c. */
+                        missing, too, and mostly `tiles`: see has_tiles in launch.h. */
     bool short_tiles; /* Elements are slow to combine one by one: `tiles` takes up to 127 bytes. */
     bool single_pass; /* The flat kernels reduce contiguous elements to one result. */
     bool pair;        /* `second` is a vector rather than a mask. */
