@@ -195,7 +195,7 @@ def _effort(kernel: Kernel) -> float:
         "c8_taps": 5,
         "stream_extremes": 4,
         "segment_sum": 2,
-        "segment_var": 2,
+        "ordered": 4,
         "line_sum": 2,
         "line_prod": 2,
         "m10_split_k": 2,

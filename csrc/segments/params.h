@@ -130,20 +130,4 @@ typedef struct gr_lost_sums_params {
     uint8_t empty_result[16]; /* segment_short: the result of an empty segment */
 } gr_lost_sums_params;
 
-enum { GR_SEGMENT_VARIANCE_THREADS = 256 }; /* per block */
-
-/* The last step of a variance: divides sums of squared deviations by their degrees of freedom. */
-typedef struct gr_segment_variance_params {
-    uint64_t squares; /* address of one double per result */
-    uint64_t out;
-    uint64_t offsets;
-    uint64_t counts;                         /* as in gr_segment_params */
-    uint64_t rows, results, segments, inner; /* rows: rows that offsets count */
-    double ddof;
-    uint32_t to, root; /* to: a row of dtypes.def */
-    uint32_t result_bytes;
-    uint32_t nan_of_few;      /* Without degrees of freedom the result is NaN: of nanvar and nanstd. */
-    uint8_t empty_result[16]; /* the result of an empty segment */
-} gr_segment_variance_params;
-
 #endif

@@ -9,6 +9,7 @@
 #include "exact/superaccumulator.h"
 #include "executor/executor.h"
 #include "scan/scan.h"
+#include "segments/ordered/plan.h"
 #include "segments/params.h"
 
 _Static_assert(sizeof(gr_stream_params) <= GR_MAX_PATCHED_PARAMS,
@@ -110,7 +111,7 @@ static uint32_t node_bytes(value_kind by, gr_op op) {
     if (gr_op_is_mean(op) || is_exact_sum(op, by))
         return by == VALUE_COMPLEX ? 112u : 64u;
     return 32u + (by == VALUE_COMPLEX ? 16u : 0u) + (segment_kernels[op].has_position ? 16u : 0u) +
-           (gr_op_is_variance(op) ? 48u : 0u) + (op == GR_OP_logsumexp ? 16u : 0u);
+           (op == GR_OP_logsumexp ? 16u : 0u);
 }
 
 /* Splits a tile between the threads of a block. */
@@ -181,39 +182,6 @@ static void relocate_all(gr_program *program, const gr_segments *self, const uin
         gr_program_relocate(program, offsetof(gr_segment_params, nodes), at->nodes);
         gr_program_relocate(program, offsetof(gr_segment_params, starts), at->starts);
     }
-}
-
-/* Appends the step from sums of squared deviations to variances. */
-static void plan_finish(const gr_segments *self, const gr_segment_params *of,
-                        const uint32_t operands[OPERANDS], const gr_device_caps *caps, gr_program *program) {
-    const gr_dtype to = gr_op_result(self->op, self->dtype);
-    gr_segment_variance_params params = {
-        .rows = of->rows,
-        .results = self->lines * self->segments * self->inner,
-        .segments = self->segments,
-        .inner = self->inner,
-        .ddof = self->ddof,
-        .to = (uint32_t)to,
-        .root = gr_op_has(self->op, GR_ROOT),
-        .result_bytes = (uint32_t)gr_dtypes[to].item_bytes,
-        .nan_of_few = (self->op == GR_OP_nanvar || self->op == GR_OP_nanstd) &&
-                      gr_dtypes[self->dtype].kind != GR_KIND_BITS,
-    };
-    memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
-    const size_t bytes = (size_t)params.results * params.result_bytes;
-    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->grid[0] = (uint32_t)gr_ceil_div(params.results, GR_SEGMENT_VARIANCE_THREADS);
-    step->block[0] = GR_SEGMENT_VARIANCE_THREADS;
-    step->pdl = caps->capability >= GR_HOPPER;
-    step->kernel.owner = gr_ops[self->op].name;
-    GR_KERNEL_NAME(step->kernel.file, "segment_var");
-    GR_KERNEL_NAME(step->kernel.entry, "segment_var_finish");
-    gr_program_relocate(program, offsetof(gr_segment_variance_params, squares), operands[OUT]);
-    gr_program_relocate(program, offsetof(gr_segment_variance_params, out), out);
-    gr_program_relocate(program, offsetof(gr_segment_variance_params, offsets), operands[OFFSETS]);
-    if (needs_counts(self))
-        gr_program_relocate(program, offsetof(gr_segment_variance_params, counts), operands[COUNTS]);
 }
 
 /* The dtype of the components, by which kernels of exact sums are named. */
@@ -314,8 +282,14 @@ static bool can_stream(const gr_segments *self, value_kind by) {
     return self->inner == 1 && self->permuted_rows == 0 &&
            !(segment_kernels[self->op].flags & GR_SEGMENT_SKIP_NAN) && self->op != GR_OP_logsumexp &&
            (self->length <= 1 || self->along_stride == item) && by != VALUE_COMPLEX && item <= 8 &&
-           !gr_op_is_variance(self->op) && !gr_dtype_is_complex(self->dtype) &&
-           !(gr_op_is_mean(self->op) && by == VALUE_INTEGER);
+           !gr_dtype_is_complex(self->dtype) && !(gr_op_is_mean(self->op) && by == VALUE_INTEGER);
+}
+
+/* Whether results depend on the order, which then follows from the length of a segment. Products of
+   contiguous elements are streamed, in another order. */
+static bool is_ordered(const gr_segments *self, value_kind by) {
+    const bool is_product = self->op == GR_OP_prod || self->op == GR_OP_nanprod;
+    return gr_op_is_variance(self->op) || (is_product && by != VALUE_INTEGER && !can_stream(self, by));
 }
 
 static gr_stream_params stream_params_of(const gr_segments *self, bool exact) {
@@ -540,6 +514,11 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     }
     const gr_device_caps *caps = &device->backend->info.caps;
     const value_kind by = value_kind_of(self->op, self->dtype);
+    if (is_ordered(self, by)) {
+        gr_ordered_segments_plan(self, segment_kernels[self->op].kernel, value_kind_names[by],
+                                 segment_kernels[self->op].flags, caps, program);
+        return;
+    }
     if (can_stream(self, by) && is_exact_sum(self->op, by) && are_short(self)) {
         plan_short(self, caps, program);
         return;
@@ -548,17 +527,11 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         plan_streams(self, by, caps, program);
         return;
     }
-    const bool is_variance = gr_op_is_variance(self->op);
     gr_segment_params params = params_of(self, by);
-    if (is_variance) { /* the first launch writes doubles */
-        params.to = GR_DTYPE_f64;
-        params.result_bytes = sizeof(double);
-    }
     const size_t results = (size_t)(self->lines * self->segments * self->inner);
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
-    const gr_buffer_kind made = is_variance ? GR_BUFFER_TEMPORARY : GR_BUFFER_OUTPUT;
-    uint32_t operands[OPERANDS] = {in, offsets,
-                                   gr_program_buffer(program, made, results * params.result_bytes), 0};
+    uint32_t operands[OPERANDS] = {
+        in, offsets, gr_program_buffer(program, GR_BUFFER_OUTPUT, results * params.result_bytes), 0};
     if (needs_counts(self))
         operands[COUNTS] = plan_counts(self, operands, caps, program);
     plan_tiles(self, params, by, operands, caps, program);
@@ -567,8 +540,6 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         gr_program_relocate(program, offsetof(gr_segment_params, lost), lost);
         plan_lost_sums(self, operands, lost, caps, program);
     }
-    if (is_variance)
-        plan_finish(self, &params, operands, caps, program);
 }
 
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,

@@ -3,7 +3,8 @@
 from mutants import Mutant
 
 LABELS = "cuda_kernels/segments/auto/label_order.cu"
-VARIANCES = "cuda_kernels/segments/auto/segment_var.cu"
+VARIANCES = "cuda_kernels/include/segments/spread.cuh"
+ORDERED = "cuda_kernels/include/segments/ordered.cuh"
 CUSTOM = "csrc/python/custom.c"
 
 
@@ -67,7 +68,7 @@ MUTANTS = (
     Mutant(
         "sums about one point are taken for sums about the other",
         VARIANCES,
-        "SegmentVar",
+        "OrderedVar",
         "nearer ? b.point : a.point",
         "a.point",
         segments("variances_about_a_large_mean"),
@@ -75,10 +76,26 @@ MUTANTS = (
     Mutant(
         "a variance is divided by all elements",
         VARIANCES,
-        "segment_var_finish",
-        "max(double(count) - p.ddof, 0.0)",
-        "double(count)",
+        "OrderedVar",
+        "max(counted - p.ddof, 0.0)",
+        "counted",
         segments("variances_about_a_large_mean"),
+    ),
+    Mutant(
+        "row lanes are combined in the order of the warp, not of the segment",
+        ORDERED,
+        "Ordered",
+        "strip % (2 * step) == 0",
+        "row_lane() % (2 * step) == 0",
+        ("tests/segments/test_segment_order.py", "-k", "alone_and_among"),
+    ),
+    Mutant(
+        "a chunk is where the first chunk of the next segment is",
+        ORDERED,
+        "Ordered",
+        " + first)",
+        ")",
+        ("tests/segments/test_segment_order.py", "-k", "follows_from_its_length"),
     ),
     Mutant(
         "all outputs are the first",

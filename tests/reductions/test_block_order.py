@@ -57,6 +57,9 @@ CALLS = {
     "segments": lambda **d: gpureduce.segment_reduce(FLOATS, OFFSETS, **d),
     "segments of rows": lambda **d: gpureduce.segment_reduce(WIDE, OFFSETS[OFFSETS <= 1 << 16], axis=1, **d),
     "variances of segments": lambda **d: gpureduce.segment_reduce(DOUBLES, OFFSETS, "var", **d),
+    "products of long segments": lambda **d: gpureduce.segment_reduce(
+        1 + DOUBLES / 1e6, OFFSETS[[0, 1, 50, 51, -1]], "nanprod", **d
+    ),
     "groups": lambda **d: gpureduce.group_reduce(FLOATS[: 1 << 16], LABELS, **d),
 }
 
