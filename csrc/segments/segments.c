@@ -110,8 +110,7 @@ static bool needs_counts(const gr_segments *self) {
 static uint32_t node_bytes(value_kind by, gr_op op) {
     if (gr_op_is_mean(op) || is_exact_sum(op, by))
         return by == VALUE_COMPLEX ? 112u : 64u;
-    return 32u + (by == VALUE_COMPLEX ? 16u : 0u) + (segment_kernels[op].has_position ? 16u : 0u) +
-           (op == GR_OP_logsumexp ? 16u : 0u);
+    return 32u + (by == VALUE_COMPLEX ? 16u : 0u) + (segment_kernels[op].has_position ? 16u : 0u);
 }
 
 /* Splits a tile between the threads of a block. */
@@ -289,7 +288,8 @@ static bool can_stream(const gr_segments *self, value_kind by) {
    contiguous elements are streamed, in another order. */
 static bool is_ordered(const gr_segments *self, value_kind by) {
     const bool is_product = self->op == GR_OP_prod || self->op == GR_OP_nanprod;
-    return gr_op_is_variance(self->op) || (is_product && by != VALUE_INTEGER && !can_stream(self, by));
+    return gr_op_is_variance(self->op) || self->op == GR_OP_logsumexp ||
+           (is_product && by != VALUE_INTEGER && !can_stream(self, by));
 }
 
 static gr_stream_params stream_params_of(const gr_segments *self, bool exact) {

@@ -1,6 +1,7 @@
 /* Segmented reduction: reduces consecutive rows along an axis, or rows that a permutation groups, to one
    result per segment. Four kernel families: a stream of contiguous rows, a warp or a block for each segment
-   of an exact sum, merge-path tiles for any strides, and those of ordered/ for variances and products. */
+   of an exact sum, merge-path tiles for any strides, and those of ordered/ for variances, products and
+   logsumexp. */
 #ifndef GR_SEGMENTS_SEGMENTS_H
 #define GR_SEGMENTS_SEGMENTS_H
 

@@ -1,4 +1,4 @@
-"""Products and variances of segments and groups: their bits follow from the elements of each alone."""
+"""Products, variances and logsumexp of segments and groups: bits follow from the elements of each alone."""
 
 import numpy as np
 import pytest
@@ -7,20 +7,22 @@ import gpureduce
 from gpureduce import _core
 from gpureduce._profiles.from_core import kernel_profiles, observe, race_scope
 
-OPERATORS = ("prod", "nanprod", "var", "std", "nanvar", "nanstd")
+OPERATORS = ("prod", "nanprod", "var", "std", "nanvar", "nanstd", "logsumexp")
 LENGTHS = (
     *(0, 1, 2, 3, 7, 8, 9, 16, 17, 33, 64, 65, 100, 129, 255, 256, 257),
     *(511, 512, 513, 700, 1537, 3000, 9000),
 )
 CHUNK = 512  # rows up to which a segment is not divided
-LONG = 66000  # rows: chunks of twice as many
+LONG = (66_000, 270_000)  # rows: larger chunks; more of them than a warp combines
 
 
 def drawn(op, shape, dtype, seed):
-    """Factors near 1 and of both signs, or numbers whose mean is large: other orders round to other bits."""
+    """Numbers whose bits show the order: factors near 1 and of both signs, or numbers whose mean is large."""
     rng = np.random.default_rng(seed)
     if op.endswith("prod"):
         a = rng.choice([-1, 1], shape) * 2.0 ** rng.uniform(-0.05, 0.05, shape)
+    elif op == "logsumexp":  # near 0
+        a = rng.standard_normal(shape) - np.log(max(1, shape[0])) - 0.5
     else:
         a = 1000 + rng.standard_normal(shape) * 2.0 ** rng.integers(-8, 5, shape)
     if np.dtype(dtype).kind == "c":
@@ -53,6 +55,8 @@ def strips_of(count):
 
 
 def chunk_strips_of(count):
+    if count > 256:
+        return 256
     return 1 if count <= 8 else next(strips for strips in (32, 16, 8) if strips <= count)
 
 
@@ -78,7 +82,7 @@ def product(factors):
 
 
 def test_a_product_has_the_order_that_follows_from_its_length(device):
-    parts = [drawn("prod", (n,), "float64", n) for n in (*range(1, 70), *LENGTHS[1:], LONG)]
+    parts = [drawn("prod", (n,), "float64", n) for n in (*range(1, 70), *LENGTHS[1:], *LONG)]
     expected = np.array([product(part.tolist()) for part in parts])
     assert (reduce_all(parts, "nanprod", device) == bits(expected)).all()
 
@@ -122,7 +126,7 @@ def test_a_group_has_the_bits_of_a_segment(op, device):
 
 
 @pytest.mark.parametrize("columns", [2, 3, 5, 8, 11, 40])
-@pytest.mark.parametrize("op", ["prod", "nanprod", "std"])
+@pytest.mark.parametrize("op", ["prod", "nanprod", "std", "logsumexp"])
 def test_columns_have_the_bits_of_vectors(op, columns, device):
     lengths = LENGTHS[:-1]
     parts = [drawn(op, (n, columns), "float64", n) for n in lengths]
@@ -162,3 +166,11 @@ def test_descending_offsets_end_and_leave_nothing_behind(device):
         gpureduce.segment_reduce(on_device, wrong, "var").numpy()
         again = gpureduce.segment_reduce(on_device, gpureduce.to_device(offsets, device), "var")
         assert (bits(again.numpy()) == expected).all()
+
+
+def test_columns_of_long_segments_have_the_bits_of_vectors(device):
+    a = drawn("prod", (LONG[1], 2), "float64", 7)
+    expected = [gpureduce.segment_reduce(a[:, i], [0, 3, len(a)], "nanprod", device=device) for i in range(2)]
+    assert (
+        bits(gpureduce.segment_reduce(a, [0, 3, len(a)], "prod", device=device).T) == bits(expected)
+    ).all()

@@ -1,5 +1,5 @@
-/* Plans products and variances of segments: how many columns share a warp, and into how many ranges the rows
-   are divided. Results depend on neither. */
+/* Plans variances, products and logsumexp of segments: how many columns share a warp, and into how many
+   ranges the rows are divided. Results depend on neither. */
 #include "segments/ordered/plan.h"
 
 #include <stddef.h>
@@ -68,7 +68,9 @@ static gr_ordered_params params_of(const gr_segments *self, uint32_t flags, uint
 
 void gr_ordered_segments_plan(const gr_segments *self, const char *op, const char *kind, uint32_t flags,
                               const gr_device_caps *caps, gr_program *program) {
-    const size_t state_bytes = gr_op_is_variance(self->op) ? 32 : gr_dtype_is_complex(self->dtype) ? 16 : 8;
+    const size_t state_bytes = gr_op_is_variance(self->op)                                       ? 32
+                               : self->op == GR_OP_logsumexp || gr_dtype_is_complex(self->dtype) ? 16
+                                                                                                 : 8;
     const gr_ordered_params params =
         params_of(self, flags, state_bytes > 8 ? GR_ORDERED_BLOCKS_PER_SM : GR_ORDERED_SMALL_BLOCKS_PER_SM);
     const size_t results = (size_t)(self->lines * self->segments * self->inner),
@@ -82,14 +84,15 @@ void gr_ordered_segments_plan(const gr_segments *self, const char *op, const cha
     const uint32_t slots =
         waits ? gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)params.blocks * GR_ORDERED_SLOT_BYTES)
               : 0;
-    const bool is_wide = params.columns_shift > 0 || gr_dtype_is_complex(self->dtype);
+    const bool is_wide =
+        params.columns_shift > 0 || state_bytes == 16; /* of these there is one kernel each */
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = params.blocks;
     step->block[0] = 32 * GR_ORDERED_WARPS;
     step->first_block_offset = waits ? offsetof(gr_ordered_params, first) : 0;
     step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
-    GR_KERNEL_NAME(step->kernel.file, "ordered");
+    GR_KERNEL_NAME(step->kernel.file, self->op == GR_OP_logsumexp ? "ordered_logsumexp" : "ordered");
     GR_KERNEL_NAME(step->kernel.entry, "ordered_", op, "_", kind, is_wide ? "_wide" : "");
     gr_program_relocate(program, offsetof(gr_ordered_params, in), in);
     gr_program_relocate(program, offsetof(gr_ordered_params, offsets), offsets);

@@ -1,5 +1,5 @@
-// The operators of segmented reductions whose results depend on the order: products, and squares about the
-// mean, of which variances are.
+// Operators of segmented reductions whose results depend on the order: products, and squares about the mean,
+// of which variances are.
 #pragma once
 
 #include "segments/ordered/params.h"
@@ -123,15 +123,20 @@ struct OrderedVar {
     }
 };
 
-template <class V> struct OrderedProd : SegmentProd<V> {
-    static __device__ V combine_near(const V &a, const V &b) {
-        return SegmentProd<V>::combine(a, b);
-    }
-    static __device__ bool is_near(const V &) {
+// Of operators whose States are always near.
+template <class State> struct WithoutFar {
+    static __device__ bool is_near(const State &) {
         return true;
     }
-    template <unsigned most> static __device__ V combine_all(const V &x, const V (&)[most], bool, unsigned) {
-        return x;
+    template <class Held, unsigned most>
+    static __device__ State combine_all(const State &state, const Held (&)[most], bool, unsigned) {
+        return state;
+    }
+};
+
+template <class V> struct OrderedProd : SegmentProd<V>, WithoutFar<V> {
+    static __device__ V combine_near(const V &a, const V &b) {
+        return SegmentProd<V>::combine(a, b);
     }
     static __device__ void put(const gr_ordered_params &p, uint64_t index, const V &x, int64_t count) {
         put_ordered(p, index, x, count > 0);
