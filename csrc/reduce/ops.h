@@ -125,6 +125,13 @@ static inline bool gr_op_has_pieces(gr_op op, gr_dtype dtype) {
     return gr_op_has(op, GR_HAS_PIECES) && (gr_dtypes[dtype].kind != GR_KIND_BITS ||
                                             (gr_op_is_variance(op) && gr_dtypes[dtype].item_bytes == 8));
 }
+/* The operator whose kernels reduce contiguous rows of floating-point numbers under a mask, by flags of
+   reduce/masked/params.h. */
+static inline gr_op gr_op_of_masked_rows(gr_op op) {
+    return op == GR_OP_sum || op == GR_OP_nansum || op == GR_OP_nanmean ? GR_OP_mean
+           : op == GR_OP_nanprod                                        ? GR_OP_prod
+                                                                        : op;
+}
 /* Whether `axis` takes elements along one axis in an order that depends on their number alone. */
 static inline bool gr_op_fixes_axis(gr_op op) {
     return op == GR_OP_anynorm;

@@ -2,8 +2,11 @@
    the operator table, names the kernels, and passes the program to the executor. */
 #include "reduce/reduce.h"
 
+#include <string.h>
+
 #include "executor/executor.h"
 #include "reduce/convert/convert.h"
+#include "reduce/masked/params.h"
 #include "reduce/params.h"
 
 /* Bytes per result. */
@@ -37,6 +40,8 @@ void gr_reduction_fill_layout(gr_reduction *self, const gr_device *device, bool 
     layout->has_pieces = has_pieces && !layout->pair;
     layout->pair_elements =
         has_pieces && layout->pair && !exact ? GR_PAIR_ELEMENTS(layout->item_bytes, op == GR_OP_average) : 0;
+    layout->masked_elements =
+        has_pieces && !layout->pair && !exact ? GR_MASKED_ELEMENTS(layout->item_bytes) : 0;
     layout->compute_bound = gr_op_has(op, GR_COMPUTE_BOUND);
     layout->short_tiles = self->dtype == GR_DTYPE_f64 && op == GR_OP_rootnorm;
     layout->fixed_order = gr_op_fixes_order(op, self->dtype);
@@ -105,17 +110,34 @@ static void plan_part(const void *request, const gr_device_caps *caps, const gr_
                    gr_dtypes[gr_op_kernel_dtype(self->op, self->dtype)].name);
 }
 
+/* Whether the plan is that of rows under a mask. */
+static bool is_of_masked_rows(const gr_reduction *self) {
+    return self->layout.has_second && !self->layout.pair &&
+           strcmp(self->plan.launches[0].kernel, "pieces") == 0;
+}
+
+static gr_op kernels_of(const gr_reduction *self) {
+    return is_of_masked_rows(self) ? gr_op_of_masked_rows(self->op) : self->op;
+}
+
+static uint32_t flags_of_masked_rows(gr_op op) {
+    const bool is_nan_form = op == GR_OP_nansum || op == GR_OP_nanmean || op == GR_OP_nanprod;
+    return (op == GR_OP_sum || op == GR_OP_nansum ? GR_MASKED_SUM : 0u) |
+           (is_nan_form ? GR_MASKED_SKIP_NAN : 0u);
+}
+
 void gr_reduction_general_entry(const gr_reduction *self, size_t pass, char entry[GR_KERNEL_NAME_BYTES]) {
     const bool has_where = self->layout.has_second && !self->layout.pair;
+    const gr_op op = kernels_of(self);
     /* Masked means have their own State, which includes a count. */
-    const char *states_of = gr_op_is_mean(self->op) && has_where ? "masked_" : "";
-    const gr_dtype dtype =
-        pass > 0 ? gr_op_last_dtype(self->op, self->dtype) : gr_op_kernel_dtype(self->op, self->dtype);
+    const bool own = gr_op_is_mean(op) || (pass == 0 && is_of_masked_rows(self));
+    const char *states_of = own && has_where ? "masked_" : "";
+    const gr_dtype dtype = pass > 0 ? gr_op_last_dtype(op, self->dtype) : gr_op_kernel_dtype(op, self->dtype);
     const char *const parts[] = {"general_",
                                  states_of,
                                  self->plan.launches[pass].kernel,
                                  "_",
-                                 gr_op_kernels(self->op),
+                                 gr_op_kernels(op),
                                  "_",
                                  gr_dtypes[dtype].name,
                                  NULL};
@@ -175,6 +197,7 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         .out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)self->plan.results * result_bytes),
         .has_second = self->layout.has_second,
         .has_where = self->layout.has_second && !self->layout.pair,
+        .flags = is_of_masked_rows(self) ? flags_of_masked_rows(self->op) : 0,
         .finish = finish_of(self),
     };
     if (operands.has_second)
@@ -193,7 +216,7 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         gr_step *step = gr_general_append(&self->plan, pass, &operands, &params, sizeof params, program);
         step->pdl = caps->capability >= GR_HOPPER;
         step->kernel.owner = gr_ops[self->op].name;
-        GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].file);
+        GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[kernels_of(self)].file);
         gr_reduction_general_entry(self, pass, step->kernel.entry);
     }
     if (self->plan.placed)

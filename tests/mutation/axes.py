@@ -4,6 +4,7 @@ from mutants import INCLUDE, Mutant
 
 PLAN = "csrc/reduce/general/plan.c"
 PAIRS = INCLUDE + "reduce/general/pair_pieces.cuh"
+MASKED = INCLUDE + "reduce/general/masked_pieces.cuh"
 
 
 def layouts(name):
@@ -90,6 +91,22 @@ MUTANTS = (
         "for (k = 0; k * strip + lane < count; ++k)",
         "for (k = (count - lane - 1) / strip + 1; count > lane && k-- > 0;)",
         ("tests/reductions/test_pairs_of_rows.py", "-k", "many_rows"),
+    ),
+    Mutant(
+        "the last element of a masked row counts in place of missing ones",
+        MASKED,
+        "StripUnderMask",
+        "(flags[k] != 0) & (k < count)",
+        "flags[k] != 0",
+        ("tests/reductions/test_masked_rows.py", "-k", "exact_ones"),
+    ),
+    Mutant(
+        "a mask has the strides of the elements",
+        MASKED,
+        "StripUnderMask",
+        "if (step == 1) {",
+        "if (step >= 0) {",
+        ("tests/reductions/test_masked_rows.py", "-k", "strides"),
     ),
     Mutant(
         "general kernels do not wait",

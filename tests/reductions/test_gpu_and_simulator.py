@@ -19,6 +19,7 @@ PRODUCTS = 1 + FLOATS / np.float32(1e3)
 DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 APPROXIMATE = {"norm of order 3", "logsumexp", "softmax_denominator"}
 ALONG = {"of all elements": {}, "of rows": {"axis": 1}, "of columns": {"axis": 0}}
+MASK = np.random.default_rng(6).random((512, 512)) < 0.6
 
 
 def to_dtype(a, dtype):
@@ -33,6 +34,11 @@ def along_axes():
             for where, axis in ALONG.items():
                 function, array = getattr(gpureduce, op), to_dtype(elements, dtype)
                 yield f"{op} {where}, {dtype}", lambda f=function, a=array, k=axis, **d: f(a, **k, **d)
+            if op != "norm":
+                yield (
+                    f"{op} of masked rows, {dtype}",
+                    lambda f=function, a=array, **d: f(a, axis=1, where=MASK, **d),
+                )
 
 
 def products():

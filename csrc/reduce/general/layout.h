@@ -45,8 +45,10 @@ typedef struct gr_layout {
     bool can_place;   /* Results may be written in the order of the elements, and copied to the output. */
     bool
         fixed_axis; /* `axis` takes elements along one axis in an order that depends on their number alone. */
-    unsigned state_bytes;   /* bytes of a State whose registers lower occupancy; else 0 */
-    unsigned pair_elements; /* elements of a lane in a strip of `pieces` of two vectors; 0: no such kernel */
+    unsigned state_bytes; /* bytes of a State whose registers lower occupancy; else 0 */
+    /* Elements of a lane in a strip of `pieces` of two vectors, or of a vector under a mask; 0: no such
+       kernel. */
+    unsigned pair_elements, masked_elements;
 } gr_layout;
 
 static inline uint64_t gr_magnitude(int64_t stride) {

@@ -4,6 +4,7 @@
 
 #include "reduce/general/launch.h"
 #include "reduce/general/powers.h"
+#include "reduce/masked/params.h"
 
 /* Thresholds measured on an H200: benchmarks/results/axis_h200.json. */
 enum {
@@ -17,7 +18,8 @@ enum {
     LONG_PIECE_STRIPS = 8,     /* strips of rows up to ONE_PIECE_BYTES and from LONG_ROW_BYTES on */
     ONE_PIECE_BYTES = 1 << 15, /* longer rows have several pieces */
     LONG_ROW_BYTES = 1 << 20,  /* bytes from which pieces are long again */
-    MAX_PIECES = 4096,         /* pieces per row, from which on pieces grow */
+    MAX_PIECES = 4096,         /* pieces per row, from which on pieces grow, */
+    MAX_MASKED_PIECES = 16384, /* and those of a row under a mask, eight of which are in a block */
     MOST_STATES = GR_GENERAL_THREADS * GR_PIECE_BRANCHES, /* of pieces that `last` combines, per row */
     MIN_GAPPED_RUN_BYTES = 64, /* bytes of `rows` with gaps: shorter runs keep few loads in flight */
 };
@@ -146,13 +148,14 @@ bool gr_plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
                       parts);
 }
 
-/* ---- pieces of two vectors ---- */
+/* ---- pieces of two vectors, or of a vector under a mask ---- */
 
-/* Cuts a row of two vectors into pieces of GR_PAIR_STRIPS strips, and a strip into `elements` per lane. */
-static gr_pieces cut_pair(uint64_t run, uint32_t elements) {
+/* Cuts a row into pieces of GR_PAIR_STRIPS strips, and a strip into `elements` per lane. `most`: pieces from
+   which on pieces grow. */
+static gr_pieces cut_pair(uint64_t run, uint32_t elements, uint64_t most) {
     const uint32_t lanes = power_of_two_from(gr_ceil_div(run, elements), WARP);
     const uint64_t strips = gr_ceil_div(run, (uint64_t)elements * lanes);
-    const uint32_t long_each = power_of_two_from(gr_ceil_div(strips, MAX_PIECES), UINT32_MAX / 2);
+    const uint32_t long_each = power_of_two_from(gr_ceil_div(strips, most), UINT32_MAX / 2);
     const uint32_t each = long_each > GR_PAIR_STRIPS ? long_each : (uint32_t)GR_PAIR_STRIPS;
     return (gr_pieces){.run = run,
                        .length = (uint64_t)each * lanes * elements,
@@ -161,18 +164,25 @@ static gr_pieces cut_pair(uint64_t run, uint32_t elements) {
                        .each = each};
 }
 
+/* Elements of a lane in a strip; 0 if the layout is for another kernel. */
+static uint32_t pair_elements(const gr_layout *layout, const gr_general_params *p) {
+    const int64_t item = (int64_t)layout->item_bytes;
+    if (!layout->has_second || p->count <= 1 || p->along.extent[1] > 1 || p->along.stride[0] != item)
+        return 0;
+    if (!layout->pair)
+        return layout->masked_elements;
+    /* A thread of `whole` takes the elements of a short row in the same order. */
+    const bool whole = p->count <= layout->pair_elements && !layout->only_axis && enough_for_whole(p);
+    return p->along.second_stride[0] != item || whole ? 0 : layout->pair_elements;
+}
+
 bool gr_plan_pair_pieces(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    const int64_t item = (int64_t)layout->item_bytes;
-    const uint32_t elements = layout->pair_elements;
-    if (elements == 0 || p->count <= 1 || p->along.extent[1] > 1 || p->along.stride[0] != item ||
-        p->along.second_stride[0] != item)
-        return false;
-    /* A thread of `whole` takes the elements of a short row in the same order. */
-    if (p->count <= elements && !layout->only_axis && enough_for_whole(p))
+    const uint32_t elements = pair_elements(layout, p);
+    if (elements == 0)
         return false;
     launch->resident_blocks = axis_resident_blocks(layout);
-    gr_pieces pieces = cut_pair(p->count, elements);
+    gr_pieces pieces = cut_pair(p->count, elements, layout->pair ? MAX_PIECES : MAX_MASKED_PIECES);
     const uint64_t lanes = (uint64_t)1 << pieces.lane_bits;
     const uint64_t strips = gr_ceil_div(p->count, lanes * elements);
     /* As in share_row: if there are few threads, several groups of lanes share a piece. A block takes a row
@@ -180,7 +190,9 @@ bool gr_plan_pair_pieces(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t enough = gr_ceil_div(launch->resident_blocks * GR_GENERAL_THREADS * 3, 8);
     const bool shares =
         p->results * pieces.pieces * lanes < enough && pieces.each == GR_PAIR_STRIPS && strips > 1;
-    const bool one_block = pieces.pieces <= GR_PAIR_STRIPS_APART;
+    const uint32_t apart =
+        layout->pair ? (uint32_t)GR_PAIR_STRIPS_APART : GR_MASKED_STRIPS_APART(layout->state_bytes);
+    const bool one_block = pieces.pieces <= apart;
     const uint32_t side_by_side =
         shares && !one_block ? 1 : power_of_two_from(pieces.pieces, GR_PIECE_BRANCHES);
     if (shares) {
@@ -191,6 +203,7 @@ bool gr_plan_pair_pieces(const gr_layout *layout, gr_general_launch *launch) {
     p->pieces = pieces;
     p->threads_along = (uint32_t)(lanes * side_by_side) << pieces.share_bits;
     launch->of_pieces = true;
+    launch->writes_states = !layout->pair && p->multiplicity > 1;
     return set_launch(launch, "pieces", gr_ceil_div(p->results, GR_GENERAL_THREADS / p->threads_along),
                       gr_ceil_div(pieces.pieces, side_by_side));
 }

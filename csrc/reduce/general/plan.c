@@ -308,8 +308,8 @@ gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_ge
     const gr_general_launch *planned = &plan->launches[pass];
     const bool first = pass == 0, last = pass + 1 == plan->count;
     *params = planned->params;
-    params->flags |=
-        (first && operands->has_where ? GR_HAS_WHERE : 0u) | (last ? GR_FINAL | operands->finish.flags : 0u);
+    params->flags |= operands->flags | (first && operands->has_where ? GR_HAS_WHERE : 0u) |
+                     (last ? GR_FINAL | operands->finish.flags : 0u);
     if (operands->finish.parameter != NULL)
         params->divisor = *operands->finish.parameter;
     if (last && operands->finish.initial != NULL) {

@@ -28,6 +28,7 @@ gr_status gr_general_plan_make(const gr_layout *layout, gr_general_plan *plan, g
 typedef struct gr_general_operands {
     uint32_t in, second, out, states; /* numbers of buffers; `second` and `states` are ignored if unused */
     bool has_second, has_where;
+    uint32_t flags; /* more flags of both launches */
     gr_finish finish;
 } gr_general_operands;
 

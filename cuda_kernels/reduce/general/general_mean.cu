@@ -7,4 +7,4 @@
 GR_LASTS(mean, Mean)
 #undef GR_LAST
 #define GR_LAST(op, F, dtype, In) GR_GENERAL(masked_last, 1, op, dtype, reduce_last<F<In>>)
-GR_LASTS(mean, MaskedMean)
+GR_LASTS(mean, MaskedSum)

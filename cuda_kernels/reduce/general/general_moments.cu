@@ -16,7 +16,8 @@ template <class In> constexpr bool is_ordered<Moments<In>> = true;
 #define GR_MOMENTS_BITS GR_MOMENTS
 #define GR_MOMENTS_REAL(dtype, In)                                                                           \
     GR_MOMENTS(dtype, In)                                                                                    \
-    GR_PIECES(moments, Moments, dtype, In)
+    GR_PIECES(moments, Moments, dtype, In)                                                                   \
+    GR_MASKED_PIECES(moments, Moments, dtype, In)
 #define GR_MOMENTS_COMPLEX(dtype, In)
 #include "reduce/general/instantiate.cuh"
 GR_LAST(moments, Moments, f64, double)

@@ -9,9 +9,12 @@
 #define GR_PIECES_OF_BITS_1 GR_DROP
 #define GR_PIECES_OF_BITS_2 GR_DROP
 #define GR_PIECES_OF_BITS_4 GR_DROP
-#define GR_PIECES_OF_BITS_8 GR_PIECES
-#define GR_PIECES_OF_REAL(bytes) GR_PIECES
-#define GR_PIECES_OF_COMPLEX(bytes) GR_PIECES
+#define GR_PIECES_OF_BITS_8 GR_BOTH_PIECES
+#define GR_PIECES_OF_REAL(bytes) GR_BOTH_PIECES
+#define GR_PIECES_OF_COMPLEX(bytes) GR_BOTH_PIECES
+#define GR_BOTH_PIECES(op, F, dtype, In)                                                                     \
+    GR_PIECES(op, F, dtype, In)                                                                              \
+    GR_MASKED_PIECES(op, F, dtype, In)
 
 // GR_TAKES_ALL of instantiate.cuh, with a kernel `tiles` of its own.
 #define GR_TAKES_VARIANCE(op, F, dtype, In, kind, bytes)                                                     \

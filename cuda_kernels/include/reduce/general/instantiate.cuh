@@ -9,6 +9,7 @@
 #include "reduce/general/columns.cuh"
 #include "reduce/general/last.cuh"
 #include "reduce/general/map.cuh"
+#include "reduce/general/masked_pieces.cuh"
 #include "reduce/general/ordered_sums.cuh"
 #include "reduce/general/ordered_tiles.cuh"
 #include "reduce/general/pair_pieces.cuh"
@@ -38,6 +39,9 @@ template <> constexpr unsigned occupancy_bytes<Mean<uint64_t>> = 8;
 template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 // `pieces` may need more registers.
 template <class F, class In> constexpr unsigned pieces_occupancy = rows_occupancy<F, In>;
+// Products of floats wait for each other, so that more threads have loads in flight.
+template <class F>
+constexpr unsigned masked_occupancy = sizeof(typename F::State) <= 4 ? 5 : pair_occupancy<F>;
 
 // A kernel of an operator; registers must allow `blocks` blocks per multiprocessor.
 #define GR_GENERAL(kernel, blocks, op, dtype, ...)                                                           \
@@ -50,7 +54,10 @@ template <class F, class In> constexpr unsigned pieces_occupancy = rows_occupanc
                reduce_pieces<F<In>, RowAccumulator<F<In>, In>, In>)
 #define GR_PAIR_PIECES(op, F, dtype, In, is_average)                                                         \
     GR_GENERAL(pieces, (pair_occupancy<F<In>>), op, dtype,                                                   \
-               reduce_pair_pieces<F<In>, In, GR_PAIR_ELEMENTS(sizeof(In), is_average)>)
+               reduce_pair_pieces<F<In>, StripOfPairs<F<In>, In, GR_PAIR_ELEMENTS(sizeof(In), is_average)>>)
+#define GR_MASKED_PIECES(op, F, dtype, In)                                                                   \
+    GR_GENERAL(masked_pieces, (masked_occupancy<F<In>>), op, dtype,                                          \
+               reduce_pair_pieces<F<In>, StripUnderMask<F<In>, In, GR_MASKED_ELEMENTS(sizeof(In))>>)
 #define GR_TILES(op, F, dtype, In) GR_GENERAL(tiles, 1, op, dtype, reduce_ordered_tiles<F<In>, In>)
 #define GR_COLUMNS(op, F, dtype, In)                                                                         \
     GR_GENERAL(columns, (columns_occupancy<F<In>, In>), op, dtype, reduce_columns<F<In>, In>)
@@ -118,7 +125,12 @@ template <class F, class In> constexpr unsigned pieces_occupancy = rows_occupanc
 #define GR_IN_ORDER_BITS GR_ANY_ORDER
 #define GR_IN_ORDER_REAL(op, F, dtype, In)                                                                   \
     GR_PIECES(op, F, dtype, In)                                                                              \
-    GR_TILES(op, F, dtype, In)
+    GR_TILES(op, F, dtype, In)                                                                               \
+    GR_MASKED_ROWS_##op(F, dtype, In)
+// Sums under a mask have the kernels of means, see csrc/reduce/masked/params.h.
+#define GR_MASKED_ROWS_sum(...)
+#define GR_MASKED_ROWS_mean(F, dtype, In) GR_MASKED_PIECES(mean, MaskedSum, dtype, In)
+#define GR_MASKED_ROWS_prod(F, dtype, In) GR_MASKED_PIECES(prod, F, dtype, In)
 #define GR_IN_ORDER_COMPLEX GR_IN_ORDER_REAL
 #define GR_ANY_ORDER(op, F, dtype, In, ...) GR_GENERAL(tiles, 1, op, dtype, reduce_tiles<F<In>, In>)
 

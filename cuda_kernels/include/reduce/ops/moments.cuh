@@ -63,6 +63,32 @@ template <class In> struct Moments {
                 fma(square, apart, s.third),
                 fma(square, square, s.fourth)};
     }
+    // See reduce/general/masked_pieces.cuh: about the mean of the elements that are taken.
+    static constexpr bool has_of_some = true;
+    template <unsigned N> static __device__ bool of_some(State &s, const In (&x)[N], const bool (&taken)[N]) {
+        bool counts[N], has_nan = false;
+        unsigned count = 0;
+        double total = 0;
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k) {
+            const auto value = widen(x[k]);
+            counts[k] = taken[k] & (value == value);
+            has_nan |= taken[k] & (value != value);
+            count += counts[k];
+            total += counts[k] ? double(value) : 0.0;
+        }
+        const double shift = total / (count > 0 ? count : 1);
+        s = {with_sign(count, has_nan), shift, 0, 0, 0, 0};
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k) {
+            const double apart = counts[k] ? double(widen(x[k])) - shift : 0.0, square = apart * apart;
+            s.first += apart;
+            s.second += square;
+            s.third = fma(square, apart, s.third);
+            s.fourth = fma(square, square, s.fourth);
+        }
+        return isfinite(shift);
+    }
     static __device__ State combine(const State &a, const State &b) {
         return merge(a, b);
     }

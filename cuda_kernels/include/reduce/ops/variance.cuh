@@ -64,6 +64,31 @@ template <class In> struct VarOfNumbers {
                 return append_plain(shrunk(s), value * GR_VAR_SHRINK);
         return next;
     }
+    // See reduce/general/masked_pieces.cuh: about the mean of the elements that are taken.
+    static constexpr bool has_of_some = true;
+    template <unsigned N> static __device__ bool of_some(State &s, const In (&x)[N], const bool (&taken)[N]) {
+        bool counts[N], has_nan = false;
+        unsigned count = 0;
+        Value total = 0, sum = 0, squares = 0;
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k) {
+            const Value value = Value(widen(x[k]));
+            const bool is_nan = is_floating<In> && value != value;
+            counts[k] = taken[k] & !is_nan;
+            has_nan |= taken[k] & is_nan;
+            count += counts[k];
+            total += counts[k] ? value : Value(0);
+        }
+        const Value shift = total * (Value(1) / Value(count > 0 ? count : 1));
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k) {
+            const Value apart = counts[k] ? Value(widen(x[k])) - shift : Value(0);
+            sum += apart;
+            squares = fma(apart, apart, squares);
+        }
+        s = {double(count), shift, has_nan ? GR_VAR_HAS_NAN : 0u, T(sum), T(squares)};
+        return !is_floating<In> || (can_overflow<In> ? is_medium(squares) : isfinite(squares));
+    }
     static __device__ State combine(State a, State b) {
         return merge<In>(a, b);
     }

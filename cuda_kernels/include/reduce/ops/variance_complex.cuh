@@ -89,6 +89,34 @@ template <class In> struct VarOfComplex {
         }
         return next;
     }
+    // See reduce/general/masked_pieces.cuh: about the mean of the elements that are taken.
+    static constexpr bool has_of_some = true;
+    template <unsigned N> static __device__ bool of_some(State &s, const In (&x)[N], const bool (&taken)[N]) {
+        using Value = Wide<In>;
+        const auto is_nan = [&](unsigned k) { return x[k].re != x[k].re || x[k].im != x[k].im; };
+        bool has_nan = false;
+        unsigned count = 0;
+        Value total = {0, 0}, sum = {0, 0};
+        decltype(total.re) squares = 0;
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k) {
+            const bool counts = taken[k] & !is_nan(k);
+            has_nan |= taken[k] & is_nan(k);
+            count += counts;
+            total = {total.re + (counts ? x[k].re : 0), total.im + (counts ? x[k].im : 0)};
+        }
+        const auto part = decltype(squares)(1) / (count > 0 ? count : 1);
+        const Value shift = {total.re * part, total.im * part};
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k) {
+            const bool counts = taken[k] & !is_nan(k);
+            const Value apart = {counts ? x[k].re - shift.re : 0, counts ? x[k].im - shift.im : 0};
+            sum = {sum.re + apart.re, sum.im + apart.im};
+            squares = fma(apart.re, apart.re, fma(apart.im, apart.im, squares));
+        }
+        s = {with_sign(count, has_nan), {shift.re, shift.im}, {sum.re, sum.im}, squares};
+        return can_overflow<In> ? is_medium(squares) : isfinite(squares);
+    }
     static __device__ State combine_plain(const State &a, const State &b) {
         const double in_a = fabs(a.count), in_b = fabs(b.count);
         const ComplexParts<double> apart = {b.shift.re - a.shift.re, b.shift.im - a.shift.im};
