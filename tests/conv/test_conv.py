@@ -61,7 +61,7 @@ ALONE = (  # they have kernels of their own: depthwise ones, and those of 1 x 1 
     cases.Case(2, 9, 6, 8, 8, 3, 3, 2, 1, 1, 8), cases.Case(1, 18, 7, 5, 5, 3, 3, 1, 1, 1, 5),
     cases.Case(1, 6, 9, 8, 8, 3, 3, 1, 1, 1, 8), cases.Case(2, 5, 28, 40, 3, 1, 1),
     cases.Case(1, 4, 5, 64, 2, 1, 1), cases.Case(2, 7, 9, 21, 21, 1, 1, 1, 0, 1, 21),
-    cases.Case(5, 1, 3, 3, 3, 1, 1, 1, 0, 1, 3),
+    cases.Case(5, 1, 3, 3, 3, 1, 1, 1, 0, 1, 3), cases.Case(2, 9, 11, 4, 4, 3, 5, 1, (1, 2), 1, 4),
 )  # fmt: skip
 SHALLOW = (  # few channels: filters by 32 and by 64, pieces that a row of taps fills and does not
     cases.Case(2, 13, 11, 3, 5, 7, 7, 2, 3), cases.Case(1, 5, 34, 1, 66, 3, 3, 1, 1),
@@ -142,14 +142,32 @@ def test_depthwise_convolutions_of_large_images(dtype, device, some):
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("size", [3, 5, 7])
 def test_depthwise_columns_of_large_images(size, dtype, device):
-    """A thread computes two neighbouring columns in NCHW, the second of which may be beyond the row."""
+    """A thread computes two neighbouring columns in NCHW, the second of which may be beyond the row.
+
+    Threads of short rows, of few channels and of pixels with gaps compute one column, with the same bits.
+    """
     rng = np.random.default_rng(size)
-    x = rng.integers(-2, 3, (1, 65, 1099, 8)).astype(dtype)
-    filters = rng.integers(-2, 3, (8, size, size, 1)).astype(dtype)
-    options = {"groups": 8, "padding": size // 2}
-    got = gpureduce.conv2d(x.transpose(0, 3, 1, 2), filters.transpose(0, 3, 1, 2), **options, device=device)
-    wanted = cases.convolve(x.astype("int32"), filters.astype("int32"), **options, layout="NHWC")
-    assert np.array_equal(got.transpose(0, 2, 3, 1), wanted)
+    x = rng.integers(-2, 3, (1, 8, 65, 1099)).astype(dtype)
+    filters = rng.integers(-2, 3, (8, 1, size, size)).astype(dtype)
+    options = {"padding": size // 2, "device": device}
+    got = gpureduce.conv2d(x, filters, groups=8, **options)
+    last = (0, 2, 3, 1)
+    wanted = cases.convolve(
+        x.transpose(last).astype("int32"),
+        filters.transpose(last).astype("int32"),
+        groups=8,
+        padding=size // 2,
+        layout="NHWC",
+    )
+    assert np.array_equal(got.transpose(last), wanted)
+    x, filters = (rng.standard_normal(each.shape).astype(dtype) for each in (x, filters))
+    many = gpureduce.conv2d(x, filters, groups=8, **options)
+    rows, columns = 9 - size // 2, 40 - size // 2
+    few = gpureduce.conv2d(x[:, 7:, :9, :40], filters[7:], **options)
+    assert few[:, :, :rows, :columns].tobytes() == many[:, 7:, :rows, :columns].tobytes()
+    gaps = np.ascontiguousarray(x[:, :, :9].transpose(last)).transpose(0, 3, 1, 2)
+    spread = gpureduce.conv2d(gaps, filters, groups=8, **options)
+    assert spread[:, :, :rows].tobytes() == many[:, :, :rows].tobytes()
 
 
 BATCHES = (  # few and many images: deep and not, with other tiles and parts of k

@@ -245,6 +245,14 @@ MUTANTS = (
         ALONE,
     ),
     Mutant(
+        "the second column of a 3 x 3 thread has the taps of the first",
+        DEPTHWISE,
+        "three_in_nchw",
+        "weights[i][c - q]",
+        "weights[i][c % TAPS]",
+        ("tests/conv/test_conv.py", "-k", "columns_of_large"),
+    ),
+    Mutant(
         "the second column of a depthwise thread has the taps of the first",
         DEPTHWISE,
         "tall_down_two_columns",

@@ -307,9 +307,65 @@ template <class T, int TAPS> __device__ void tall_down_two_columns(const gr_conv
         }
 }
 
-// ---- 3 x 3 taps, in NHWC, and in NCHW with strides of 2
+// ---- 3 x 3 taps
 
 enum { TAPS = 3 };
+
+// The results of ROWS rows of COLUMNS columns in NCHW, with strides of 1. CONTIGUOUS: rows have no gaps. A
+// thread loads all elements before it multiplies the first one, and adds up in the order of
+// tall_down_a_column.
+template <class T, int ROWS, int COLUMNS, bool CONTIGUOUS>
+__device__ void three_in_nchw(const gr_conv_params &p) {
+    enum { SEEN_ROWS = ROWS - 1 + TAPS, SEEN_COLUMNS = COLUMNS - 1 + TAPS };
+    typedef typename Accumulator<T>::type W;
+    pdl_as_comments::pdl_wait();
+    const auto [image, down, along, filter, there] = place_in_nchw(p, ROWS, COLUMNS);
+    if (!there)
+        return;
+    const int top = int(down) - int(p.height.padding), left = int(along) - int(p.width.padding);
+    const int64_t column = CONTIGUOUS ? 1 : p.of_x.column;
+    const T *line = reinterpret_cast<const T *>(p.x) +
+                    conv_offset(p.of_x, image, 0, 0, filter / unsigned(p.filters)) + top * p.of_x.row +
+                    left * column;
+    const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
+    Element<T> seen[SEEN_COLUMNS][SEEN_ROWS];
+    bool is_column[SEEN_COLUMNS]; // of the image
+#pragma unroll
+    for (int c = 0; c < SEEN_COLUMNS; ++c)
+        is_column[c] = unsigned(left + c) < unsigned(p.width.size);
+#pragma unroll
+    for (int i = 0; i < SEEN_ROWS; ++i, line += p.of_x.row)
+#pragma unroll
+        for (int c = 0; c < SEEN_COLUMNS; ++c)
+            seen[c][i] = load_if(is_column[c] & (unsigned(top + i) < unsigned(p.height.size)),
+                                 element(line + c * column));
+    W weights[TAPS][TAPS], sums[COLUMNS][ROWS] = {};
+#pragma unroll
+    for (int i = 0; i < TAPS; ++i)
+#pragma unroll
+        for (int j = 0; j < TAPS; ++j)
+            weights[i][j] = Accumulator<T>::of(taps[i * p.of_w.row + j * p.of_w.column]);
+#pragma unroll
+    for (int c = 0; c < SEEN_COLUMNS; ++c)
+        if (is_column[c])
+#pragma unroll
+            for (int i = 0; i < TAPS; ++i)
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+                    for (int q = 0; q < COLUMNS; ++q)
+                        if (c >= q && c < q + TAPS)
+                            sums[q][r] = multiply_add(Accumulator<T>::of(seen[c][r + i].at),
+                                                      weights[i][c - q], sums[q][r]);
+    pdl_as_comments::pdl_launch_dependents(); // earlier, blocks of the next kernel would unbalance the SMs
+    T *to = reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, image, down, along, filter);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r, to += p.of_out.row)
+#pragma unroll
+        for (int q = 0; q < COLUMNS; ++q)
+            if (down + r < unsigned(p.height.out) && along + q < unsigned(p.width.out))
+                to[q] = Accumulator<T>::back(sums[q][r]);
+}
 
 // The results of ROWS rows of COLUMNS columns, of four filters, whose taps lie one behind the other.
 template <class T, int STRIDE> __device__ void three_of_pixels(const gr_conv_params &p) {
@@ -429,7 +485,8 @@ template <class T> __device__ void three_down_a_column(const gr_conv_params &p) 
     GR_KERNEL(suffix##_scale_nchw, scale<T, false>)                                                          \
     GR_KERNEL(suffix##_nchw, down_a_column<T>)                                                               \
     GR_KERNEL(suffix##_nchw_low, tall_down_a_column<T, 3, 1>)                                                \
-    GR_KERNEL(suffix##_nchw_three_two, tall_down_two_columns<T, 3>)                                          \
+    GR_KERNEL(suffix##_nchw_three_7x1, three_in_nchw<T, 7, 1, true>)                                         \
+    GR_KERNEL(suffix##_nchw_three_7x2, three_in_nchw<T, 7, 2, false>)                                        \
     GR_KERNEL(suffix##_nchw_five_two, tall_down_two_columns<T, 5>)                                           \
     GR_KERNEL(suffix##_nchw_seven_two, tall_down_two_columns<T, 7>)                                          \
     GR_KERNEL(suffix##_nchw_five_1, tall_down_a_column<T, 5, 1>)                                             \
