@@ -126,6 +126,8 @@ void gr_matmul_direct(const gr_matmul *self, const gr_matmul_direct_choice *choi
 double gr_matmul_direct_time(const gr_matmul *self, const gr_matmul_direct_shape *shape, uint32_t parts,
                              bool shares);
 double gr_matmul_small_time(const gr_matmul *self, uint32_t parts, bool shares);
+/* Returns the time of matmul_short with a warp per 16 rows and 8 columns. */
+double gr_matmul_fragments_time(const gr_matmul *self);
 /* Returns the time of the fastest kernel of t1, t3 or t5, with the copies that it needs. */
 double gr_matmul_rung_time(const gr_matmul *self, uint32_t parts);
 
@@ -143,6 +145,8 @@ typedef enum gr_matmul_short_kernel {
 /* Returns whether no rung is named and a kernel of matmul_short, *kernel, takes the least time. */
 bool gr_matmul_prefers_short(const gr_matmul *self, const gr_device_info *info,
                              gr_matmul_short_kernel *kernel);
+/* Returns whether the kernel with a warp per 16 rows and 8 columns can compute the product. */
+bool gr_matmul_has_fragments(const gr_matmul *self);
 /* Returns whether no rung is named and matmul_columns takes the least time. */
 bool gr_matmul_prefers_columns(const gr_matmul *self, const gr_device_info *info);
 /* Appends the product by a kernel of matmul_short. */

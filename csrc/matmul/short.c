@@ -44,6 +44,10 @@ bool gr_matmul_prefers_columns(const gr_matmul *self, const gr_device_info *info
     return k > (is_half(self) ? SHORT_K : SHORT_SINGLE_K);
 }
 
+bool gr_matmul_has_fragments(const gr_matmul *self) {
+    return is_half(self) && self->n > 1 && self->k > SHORTEST_K && self->k <= SHORT_K;
+}
+
 bool gr_matmul_prefers_short(const gr_matmul *self, const gr_device_info *info,
                              gr_matmul_short_kernel *kernel) {
     if (!has_kernels(self, info))
@@ -54,13 +58,7 @@ bool gr_matmul_prefers_short(const gr_matmul *self, const gr_device_info *info,
                                     : GR_MATMUL_SHORT_TILE;
     if (k <= SHORTEST_K)
         return n <= NARROW || k <= ROWS_K || fmas <= MANY_FMAS;
-    if (n == 1 || k > SHORT_K)
-        return false;
-    if (is_half(self)) {
-        *kernel = GR_MATMUL_SHORT_FRAGMENTS;
-        return fmas <= FEW_FMAS;
-    }
-    if (self->dtype != GR_DTYPE_f32)
+    if (n == 1 || k > SHORT_K || self->dtype != GR_DTYPE_f32)
         return false;
     return k <= SHORT_SINGLE_K ? n <= NARROW || fmas <= FEW_FMAS : n > FEW_COLUMNS && fmas <= FEW_FMAS;
 }

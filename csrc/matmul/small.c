@@ -1,9 +1,8 @@
 /* Products with few columns, few rows or a short k on tensor cores: chooses their kernels, and plans
    matmul_small, which reads operands of any strides without copies. The order of the sums depends on n, k and
    the dtype alone: k is divided into parts, each part is added up in the order of k, and then the parts in
-   their order. The kernels matmul_direct and matmul_small keep this order as t1, t3 and t5 do, so that the
-   choice between them may depend on the number of rows and on the strides. */
-
+   their order. The kernels matmul_direct, matmul_small and matmul_short keep this order as t1, t3 and t5 do,
+   so that the choice between them may depend on the number of rows and on the strides. */
 #include "base/limits.h"
 #include "matmul/internal.h"
 #include "matmul/short/params.h"
@@ -52,36 +51,69 @@ gr_matmul_order gr_matmul_order_of(const gr_matmul *self, const gr_device_info *
     return GR_MATMUL_ORDER_OTHER;
 }
 
+typedef enum kernel { RUNG, SMALL, DIRECT, FRAGMENTS } kernel;
+
+/* The kernel with the least estimated time, in microseconds. */
+typedef struct choice {
+    kernel kernel;
+    bool shares; /* each block takes a part of k, and not all of them */
+    gr_matmul_direct_choice direct;
+    double time;
+} choice;
+
+static void consider_small(const gr_matmul *self, uint32_t parts, choice *best) {
+    const bool doubles = self->dtype == GR_DTYPE_f64;
+    for (int shared = doubles && parts > 1 ? 1 : 0; shared < (parts > 1 ? 2 : 1); ++shared) {
+        const double time = gr_matmul_small_time(self, parts, shared);
+        if (time < best->time)
+            *best = (choice){.kernel = SMALL, .shares = shared, .time = time};
+    }
+}
+
+static void consider_direct(const gr_matmul *self, uint32_t parts, choice *best) {
+    /* Estimates of less than a step along k are too low by this factor in some cases. */
+    const double SHORT = 1.25, LONG = 1.05;
+    const bool is_short = self->k * gr_dtypes[self->dtype].item_bytes < GR_MATMUL_DIRECT_BYTES;
+    const gr_matmul_direct_choice direct = gr_matmul_choose_direct(self, parts);
+    const double time = (is_short ? SHORT : LONG) * direct.time;
+    if (time < best->time)
+        *best = (choice){.kernel = DIRECT, .shares = direct.shares, .direct = direct, .time = time};
+}
+
+static choice choose(const gr_matmul *self, uint32_t parts) {
+    choice best = {.kernel = RUNG, .time = gr_matmul_rung_time(self, parts)};
+    if (!is_tf32(self))
+        consider_small(self, parts, &best);
+    if (gr_matmul_direct_supports(self))
+        consider_direct(self, parts, &best);
+    if (gr_matmul_has_fragments(self)) {
+        const double time = gr_matmul_fragments_time(self);
+        if (time < best.time)
+            best = (choice){.kernel = FRAGMENTS, .time = time};
+    }
+    return best;
+}
+
 bool gr_matmul_try_small(const gr_matmul *self, gr_matmul_job job) {
-    const bool halves = is_half(self), doubles = self->dtype == GR_DTYPE_f64;
     if (self->variant != NULL || self->k == 0 || job.info->caps.capability < GR_HOPPER ||
-        !(doubles || is_tf32(self) || (halves && self->k > SHORTEST_K)))
+        !(self->dtype == GR_DTYPE_f64 || is_tf32(self) || (is_half(self) && self->k > SHORTEST_K)))
         return false;
     const uint32_t parts = gr_matmul_k_parts(self);
-    double best = gr_matmul_rung_time(self, parts);
-    bool small = false, shares = false;
-    if (!is_tf32(self))
-        for (int shared = doubles && parts > 1 ? 1 : 0; shared < (parts > 1 ? 2 : 1); ++shared) {
-            const double time = gr_matmul_small_time(self, parts, shared);
-            if (time >= best)
-                continue;
-            best = time;
-            small = true;
-            shares = shared;
-        }
-    if (gr_matmul_direct_supports(self)) {
-        const gr_matmul_direct_choice direct = gr_matmul_choose_direct(self, parts);
-        /* Estimates of less than a step along k are too low by this factor in some cases. */
-        const double SHORT = 1.25, LONG = 1.05;
-        const bool is_short = self->k * gr_dtypes[self->dtype].item_bytes < GR_MATMUL_DIRECT_BYTES;
-        if ((is_short ? SHORT : LONG) * direct.time < best) {
-            gr_matmul_direct(self, &direct, parts, job);
-            return true;
-        }
+    const choice best = choose(self, parts);
+    switch (best.kernel) {
+    case SMALL:
+        gr_matmul_small(self, parts, best.shares, job);
+        break;
+    case DIRECT:
+        gr_matmul_direct(self, &best.direct, parts, job);
+        break;
+    case FRAGMENTS:
+        gr_matmul_short(self, GR_MATMUL_SHORT_FRAGMENTS, job);
+        break;
+    default:
+        break;
     }
-    if (small)
-        gr_matmul_small(self, parts, shares, job);
-    return small;
+    return best.kernel != RUNG;
 }
 
 void gr_matmul_small(const gr_matmul *self, uint32_t parts, bool shares, gr_matmul_job job) {

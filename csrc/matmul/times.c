@@ -76,6 +76,18 @@ double gr_matmul_small_time(const gr_matmul *self, uint32_t parts, bool shares) 
            (shared ? 1 + 0.1 * parts : 0);
 }
 
+/* Of more than NARROW columns a warp reads few bytes of each row of B, which counts with more than two
+   k-steps and with MANY tiles. */
+double gr_matmul_fragments_time(const gr_matmul *self) {
+    enum { ROWS = 16, COLUMNS = 8, K = 16, FEW_STEPS = 2, NARROW = 16, MANY = 256 };
+    enum { WARPS = GR_MATMUL_THREADS / 32, RESIDENT = 2 /* blocks per SM */ };
+    static const double WAVE_US = 2.55, TILE_US = 0.0004, STEP_US = 0.25;
+    const uint64_t count = count_tiles(self, ROWS, COLUMNS), steps = gr_ceil_div(self->k, K);
+    const double slow_steps = self->n > NARROW && steps > FEW_STEPS ? (double)(steps - FEW_STEPS) : 0;
+    return WAVE_US * count_waves(gr_ceil_div(count, WARPS), RESIDENT) + TILE_US * (double)count +
+           STEP_US * slow_steps * (double)gr_min(count, MANY) / MANY;
+}
+
 /* The kernels t5: groups of warps, and microseconds per wave and step, and per megabyte of C and round or
  * slice. */
 static double t5_time(const gr_matmul *self, uint32_t parts) {
