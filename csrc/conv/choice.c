@@ -52,7 +52,8 @@ static bool is_naive_in_order_of_k(const gr_conv *self) {
            (self->layout == GR_CONV_NHWC || gr_conv_taps(self) == 1 || self->channels == 1);
 }
 
-/* Returns the order of a rung; c8 and c9: with `parts` parts of k. */
+/* Returns the order of a rung; c8 and c9: with `parts` parts of k; c1: with one part, or those of a product.
+ */
 static gr_conv_order order_of(const gr_conv *self, const gr_conv_variant *variant, uint32_t parts,
                               const gr_device_info *info) {
     const gr_conv_order fma = {GR_CONV_ORDER_FMA, 0}, k_steps = {GR_CONV_ORDER_K_STEPS, 0},
@@ -64,7 +65,7 @@ static gr_conv_order order_of(const gr_conv *self, const gr_conv_variant *varian
     case GR_CONV_IMPLICIT_GEMM_ASYNC:
         return fma;
     case GR_CONV_IM2COL: {
-        const gr_matmul_order order = gr_conv_im2col_order(self, info);
+        const gr_matmul_order order = gr_conv_im2col_order(self, parts == 1, info);
         return order == GR_MATMUL_ORDER_FMA ? fma : order == GR_MATMUL_ORDER_K_STEPS ? k_steps : own;
     }
     case GR_CONV_IMPLICIT_GEMM_TMA:
@@ -87,23 +88,33 @@ static bool is_listed(const listing *by, gr_conv_order order) {
     return by->of == NULL || is_equal(*by->of, order);
 }
 
-/* Adds a rung, c8 and c9 with each number of parts of k. Times are multiplied. */
+/* Adds a rung with a number of parts of k. Returns false if there are fewer chunks of channels. */
+static bool add_parts(candidates *to, const listing *by, const gr_conv_variant *variant, uint32_t parts,
+                      double factor) {
+    const gr_conv_order order = by->self->batch_invariant ? order_of(by->self, variant, parts, by->info)
+                                                          : (gr_conv_order){GR_CONV_ORDER_ANY, 0};
+    if (!is_listed(by, order))
+        return true;
+    const double time = gr_conv_estimate_time(by->self, variant, parts);
+    if (time == HUGE_VAL && parts > 1)
+        return false;
+    add(to, (candidate){variant, NULL, order, parts, time * factor});
+    return true;
+}
+
+/* Adds a rung: c8 and c9 with each number of parts of k, c1 with one part and with those of a product. Times
+   are multiplied. */
 static void add_rung(candidates *to, const listing *by, const gr_conv_variant *variant, double factor) {
-    const bool divides_k = variant->algorithm == GR_CONV_IMPLICIT_GEMM_TMA;
-    if (!by->self->batch_invariant) {
-        const double time = gr_conv_estimate_time(by->self, variant, 0);
-        add(to, (candidate){variant, NULL, {GR_CONV_ORDER_ANY, 0}, 0, time * factor});
-        return;
-    }
-    for (uint32_t parts = 1; parts <= (divides_k ? GR_CONV_MAX_PARTS : 1); parts *= 2) {
-        const gr_conv_order order = order_of(by->self, variant, parts, by->info);
-        if (!is_listed(by, order))
-            continue;
-        const double time = gr_conv_estimate_time(by->self, variant, parts);
-        if (time == HUGE_VAL && parts > 1)
-            break; /* there are fewer chunks of channels */
-        add(to, (candidate){variant, NULL, order, parts, time * factor});
-    }
+    uint32_t first = 1, last = 1;
+    if (variant->algorithm == GR_CONV_IMPLICIT_GEMM_TMA && by->self->batch_invariant)
+        last = GR_CONV_MAX_PARTS;
+    else if (variant->algorithm == GR_CONV_IMPLICIT_GEMM_TMA)
+        first = last = 0;
+    else if (variant->algorithm == GR_CONV_IM2COL)
+        first = is_equal(order_of(by->self, variant, 0, by->info), order_of(by->self, variant, 1, by->info));
+    for (uint32_t parts = first; parts <= last; parts = parts == 0 ? 1 : 2 * parts)
+        if (!add_parts(to, by, variant, parts, factor))
+            break;
 }
 
 /* Adds the rungs of two precisions. */

@@ -67,6 +67,12 @@ static uint64_t lines_per_block(uint64_t lines, uint64_t length) {
     return gr_min(gr_ceil_div(elements, part), GR_CONV_IM2COL_MAX_LINES);
 }
 
+/* Returns the elements from line to line of the matrix. */
+static uint64_t pitch_of(const gr_conv *self, uint64_t length) {
+    const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
+    return gr_ceil_div(length * item_bytes, ALIGNMENT) * ALIGNMENT / item_bytes;
+}
+
 /* Appends the im2col of buffer `from` to buffer *to; if *to is `from`, allocates a temporary. Sets `pitch`
    and `lines` of *given. `aligned`: x is 16-byte aligned. Fails if the matrix exceeds any memory. */
 static void append_im2col(gr_conv_im2col_params *given, const gr_conv *self, bool aligned, uint32_t from,
@@ -77,7 +83,7 @@ static void append_im2col(gr_conv_im2col_params *given, const gr_conv *self, boo
     const uint64_t length = nhwc ? taps_of(&given->conv) : pixels;
     size_t bytes;
     if (given->pitch == 0)
-        given->pitch = gr_ceil_div(length * item_bytes, ALIGNMENT) * ALIGNMENT / item_bytes;
+        given->pitch = pitch_of(self, length);
     if (__builtin_mul_overflow(given->conv.batch * given->conv.groups, nhwc ? pixels : taps_of(&given->conv),
                                &given->lines) ||
         __builtin_mul_overflow(given->lines, given->pitch, &bytes) ||
@@ -185,26 +191,35 @@ typedef struct pixels {
     bool aligned;
 } pixels;
 
+/* Returns the pixels of x itself. */
+static pixels pixels_of_x(const gr_conv *self) {
+    const gr_conv_strides *x = &self->x.strides;
+    return (pixels){.tap = x->channel,
+                    .group = (int64_t)self->channels * x->channel,
+                    .image = x->outer,
+                    .aligned = self->x.aligned};
+}
+
+/* Returns the pixels of the matrix of im2col, of `lines` lines of an image. */
+static pixels pixels_of_matrix(const gr_conv *self, uint64_t pitch, uint64_t lines) {
+    const bool nhwc = self->layout == GR_CONV_NHWC;
+    const int64_t group = (int64_t)(pitch * lines * (nhwc ? self->batch : 1));
+    return (pixels){.pixel = nhwc ? (int64_t)pitch : 1,
+                    .tap = nhwc ? 1 : (int64_t)pitch,
+                    .group = group,
+                    .image = group * (int64_t)self->groups,
+                    .aligned = true};
+}
+
 /* Appends the im2col of x unless pixels have a common stride. */
 static void prepare_pixels(const gr_conv *self, pixels *of, gr_conv_job *job) {
-    const gr_conv_strides *x = &self->x.strides;
-    const bool nhwc = self->layout == GR_CONV_NHWC;
-    *of = (pixels){.tap = x->channel,
-                   .group = (int64_t)self->channels * x->channel,
-                   .image = x->outer,
-                   .aligned = self->x.aligned};
+    *of = pixels_of_x(self);
     if (self->channels == 0 || find_pixel_stride(self, &of->pixel))
         return;
     gr_conv_im2col_params params = {.conv = gr_conv_make_params(self)};
     append_im2col(&params, self, self->x.aligned, job->x, &job->x, job->program);
-    if (job->program->status != GR_OK)
-        return;
-    const int64_t pitch = (int64_t)params.pitch, lines = (int64_t)(params.lines / self->groups);
-    of->aligned = true;
-    of->pixel = nhwc ? pitch : 1;
-    of->tap = nhwc ? 1 : pitch;
-    of->group = pitch * (nhwc ? lines : lines / (int64_t)self->batch);
-    of->image = of->group * (int64_t)self->groups;
+    if (job->program->status == GR_OK)
+        *of = pixels_of_matrix(self, params.pitch, params.lines / (self->groups * self->batch));
 }
 
 /* Interleaves results that are ordered by group and pixel to NHWC: an im2col with a kernel of 1 x groups. */
@@ -225,7 +240,7 @@ static void interleave_groups(const gr_conv *self, uint32_t from, uint32_t to, g
 }
 
 /* Describes the product: pixels by filters in NHWC, filters by pixels in NCHW. */
-static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) {
+static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap, bool has_one_part) {
     const uint64_t image_pixels = self->height.out * self->width.out;
     const int64_t filter = self->w.strides.outer, filters = (int64_t)self->filters * filter;
     gr_matmul product = {.precision = self->precision,
@@ -233,6 +248,7 @@ static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) 
                          .k = gr_conv_filter_length(self),
                          .stack = {self->groups, 1, 1, 1},
                          .batch_invariant = true,
+                         .has_one_part = has_one_part,
                          .out_aligned = self->out_aligned};
     if (self->layout == GR_CONV_NHWC) {
         product.m = self->batch * image_pixels;
@@ -249,10 +265,21 @@ static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) 
     return product;
 }
 
-gr_matmul_order gr_conv_im2col_order(const gr_conv *self, const gr_device_info *info) {
+gr_matmul_order gr_conv_im2col_order(const gr_conv *self, bool has_one_part, const gr_device_info *info) {
     const pixels none = {.pixel = 0};
-    const gr_matmul product = product_of(self, &none, 1);
+    const gr_matmul product = product_of(self, &none, 1, has_one_part);
     return gr_matmul_order_of(&product, info);
+}
+
+double gr_conv_im2col_product_time(const gr_conv *self, bool has_one_part) {
+    const uint64_t taps = gr_conv_filter_length(self), image_pixels = self->height.out * self->width.out,
+                   length = self->layout == GR_CONV_NHWC ? taps : image_pixels;
+    pixels of = pixels_of_x(self);
+    if (!find_pixel_stride(self, &of.pixel))
+        of = pixels_of_matrix(self, pitch_of(self, length),
+                              self->layout == GR_CONV_NHWC ? image_pixels : taps);
+    const gr_matmul product = product_of(self, &of, 1, has_one_part);
+    return gr_matmul_estimate_time(&product);
 }
 
 /* The kernel indexes rows and columns of padded images in 32 bits. */
@@ -279,7 +306,7 @@ void gr_conv_im2col(const gr_conv *self, gr_conv_job job) {
                                     (size_t)gr_conv_output_count(self) * gr_dtypes[self->dtype].item_bytes);
         plain.out_aligned = true;
     }
-    const gr_matmul product = product_of(&plain, &of, tap);
+    const gr_matmul product = product_of(&plain, &of, tap, job.parts == 1);
     gr_matmul_append(&product, (gr_matmul_job){job.info, job.program, nhwc ? job.x : job.w,
                                                nhwc ? job.w : job.x, job.out});
     if (interleaves)

@@ -43,7 +43,7 @@ static uint64_t count_tiles(const gr_conv *self, const shape *of) {
 
 /* Returns the estimated microseconds with a tile shape. */
 static double time_of(const gr_conv *self, const shape *of) {
-    enum { SHORT = 64, START = 16, START_OF_SHORT = 64 }; /* of a filter; as elements of k */
+    enum { SHORT = 64, START = 16, START_OF_SHORT = 40 }; /* of a filter; as elements of k */
     const double cycles_per_us = 1755, lanes = 128;
     const uint64_t length = gr_conv_filter_length(self);
     const uint64_t blocks = gr_ceil_div(count_tiles(self, of), gr_reference_device.multiprocessors);

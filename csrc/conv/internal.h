@@ -32,7 +32,7 @@ typedef struct gr_conv_job {
     gr_program *program;
     uint32_t x, w, out;
     gr_conv_order order; /* of the kernels among which the planner of an algorithm chooses */
-    uint32_t parts;      /* of k, in c8 and c9; 0: any number */
+    uint32_t parts;      /* of k, in c8 and c9, and one in c1; 0: any number */
 } gr_conv_job;
 
 /* Signature of all functions that append a convolution by the rung of the job, which has a kernel for it. x
@@ -98,8 +98,10 @@ bool gr_conv_is_dense(const gr_conv_array *of, gr_conv_layout layout);
 /* Returns whether x itself is the im2col matrix: 1 x 1 taps, strides of 1, no padding, even pixel strides. */
 bool gr_conv_is_gemm(const gr_conv *self);
 bool gr_conv_im2col_supports(const gr_conv *self);
-/* Returns the order of the product. */
-gr_matmul_order gr_conv_im2col_order(const gr_conv *self, const gr_device_info *info);
+/* Returns the order of the product. `has_one_part`: k of halves and float32 is not divided. */
+gr_matmul_order gr_conv_im2col_order(const gr_conv *self, bool has_one_part, const gr_device_info *info);
+/* Returns the estimated microseconds of the product; 0: its kernel has no estimate. */
+double gr_conv_im2col_product_time(const gr_conv *self, bool has_one_part);
 gr_conv_append gr_conv_im2col;
 
 /* Appends copies of x and w unless they are dense (gr_conv_is_dense); then *self and *job describe the

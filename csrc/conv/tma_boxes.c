@@ -32,8 +32,9 @@ static const double RESULTS = 3.5, SCATTERED = 0.8, SHALLOW = 0.2, REMAINDERS = 
 /* Slowdown of boxes whose lines of channels are a quarter full or less (7 images of 118 x 100 x 16, 347
    filters of 3 x 3, 48 us in float16). */
 static const double FEW_CHANNELS = 1.5;
-/* Slowdowns of clusters: that are not all resident at once, and of blocks with 256 pixels. */
-static const double CLUSTERS_IN_WAVES = 1.35, CLUSTERS_256 = 1.1;
+/* Slowdowns of clusters of blocks with 256 pixels, and of several waves of blocks that take all parts of k.
+ */
+static const double CLUSTERS_256 = 1.1, WAVES_OF_PARTS = 1.2;
 static const double MIXED = 0.1; /* share of the last wave that overlaps with others */
 /* Corrections for 1 x 1 in NHWC, measured on 22 layers (H200): 256 pixels and persistent blocks; 128 pixels
    and 128 filters, persistent (no third stage of pixels fits) and not. */
@@ -104,14 +105,20 @@ static bool set_box(const gr_conv *self, gr_conv_tma_tiling *it) {
     return true;
 }
 
+/* Returns the blocks that run at once with one per SM. The blocks of a cluster need SMs of one GPC, whose
+   number is no multiple of 4 or 8 (H200: 30 clusters of 4 run at once, 14 of 8). */
+static uint64_t places_of(uint32_t slices) {
+    enum { PLACES_OF_4 = 30 * 4, PLACES_OF_8 = 14 * 8 };
+    return slices == 8 ? PLACES_OF_8 : slices == 4 ? PLACES_OF_4 : gr_reference_device.multiprocessors;
+}
+
 /* Divides shared memory into pipeline stages; returns false if too few fit. */
 static bool divide_shared_memory(const gr_conv *self, gr_conv_tma_tiling *it) {
     gr_conv_tma_params *maps = &it->maps;
     const uint64_t w = it->filters * LINE, taps = gr_conv_taps(self);
     const uint64_t boxes =
         it->box_per_tap ? taps : (uint64_t)boxes_of_axis(&self->width) * boxes_of_axis(&self->height);
-    const bool alone =
-        it->blocks_per_sm == 1 || it->blocks * it->slices <= gr_reference_device.multiprocessors;
+    const bool alone = it->blocks_per_sm == 1 || it->blocks * it->slices <= places_of(it->slices);
     const uint64_t capacity = (alone ? ALL : HALF) - (GR_CONV_MAX_TAPS + 2 * MAX_STAGES) * ENTRY -
                               (it->persistent ? GR_CONV_OUTPUT_STAGING_BYTES : 0);
     const uint64_t boxes_loaded =
@@ -138,7 +145,7 @@ static bool divide_shared_memory(const gr_conv *self, gr_conv_tma_tiling *it) {
    L2 cache, and the stores of results. */
 static double cycles_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     /* multiply-adds per cycle; pixels per contiguous store in NCHW; cycles per further part of k */
-    enum { TENSOR = 4096, RUN = 64, PART = 150 };
+    enum { TENSOR = 4096, RUN = 64, PART = 300 };
     const double chunks = (double)gr_ceil_div(k_chunks_of(self), it->slices),
                  taps = (double)gr_conv_taps(self);
     const double remainders = boxes_of_axis(&self->width) * boxes_of_axis(&self->height);
@@ -172,11 +179,11 @@ static double latency_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
 
 /* Returns the estimated microseconds, from the waves of blocks per SM. */
 static double time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
-    const double processors = gr_reference_device.multiprocessors;
-    const double each = (double)(it->blocks * it->slices) / processors, waves = ceil(each);
+    const double each = (double)(it->blocks * it->slices) / (double)places_of(it->slices), waves = ceil(each);
     const bool alone = it->blocks_per_sm == 1 || each <= 1, has_parts = it->parts > 1;
-    const double cycles =
-        fmax(cycles_of(self, it), has_parts && alone ? latency_of(self, it) : 0) / CYCLES_PER_US;
+    const double cycles = (each > 1 && it->maps.rounds > 1 ? WAVES_OF_PARTS : 1) *
+                          fmax(cycles_of(self, it), has_parts && alone ? latency_of(self, it) : 0) /
+                          CYCLES_PER_US;
     double time = cycles + BLOCK + BLOCK_ALONE;
     if (each > 1)
         time = cycles * (each > 2 ? each * MIXED + waves * (1 - MIXED) : waves) *
@@ -185,7 +192,7 @@ static double time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     if (it->slices > 1)
         time += CLUSTER * ceil(each / it->blocks_per_sm);
     if (it->slices > 1 && has_parts)
-        time *= each > 1 ? CLUSTERS_IN_WAVES : it->tiles > 2 ? CLUSTERS_256 : 1;
+        time *= it->tiles > 2 ? CLUSTERS_256 : 1;
     double correction = 1; /* of 1 x 1 */
     if (gr_conv_taps(self) == 1 && self->layout == GR_CONV_NHWC && it->filters > TILE)
         correction = it->tiles > 2    ? (it->persistent ? PERSISTENT_256 : 1)
@@ -217,7 +224,7 @@ static void consider(const gr_conv *self, gr_conv_tma_tiling *it, gr_conv_tma_ti
             if (it->filters > TILE)
                 it->blocks_per_sm = 1; /* of the kernel "_parts" */
         }
-        if (it->parts == 0 && it->slices > 1 && it->blocks * it->slices > gr_reference_device.multiprocessors)
+        if (it->parts == 0 && it->slices > 1 && it->blocks * it->slices > places_of(it->slices))
             return;
         const int modes =
             it->slices == 1 && it->blocks > (uint64_t)gr_reference_device.multiprocessors * it->blocks_per_sm

@@ -54,6 +54,8 @@ static uint32_t count_parts(const gr_matmul *self, double factor, uint32_t max_p
 /* Products of few rows have enough blocks, and products of many rows add few parts to C. */
 uint32_t gr_matmul_invariant_parts(const gr_matmul *self) {
     enum { MAX_PARTS = 256, MIN_PART_K = 128 };
+    if (self->has_one_part && self->dtype == GR_DTYPE_f32)
+        return 1;
     /* Tiles of complex128 have warps enough at one part less, and add parts to C at a higher price. */
     return count_parts(self, self->dtype == GR_DTYPE_c128 ? 1 : 4, MAX_PARTS, MIN_PART_K);
 }

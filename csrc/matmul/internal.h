@@ -47,6 +47,7 @@ typedef struct gr_matmul_tiling {
     uint32_t cluster;       /* split-K within a cluster: blocks that share the k of one slice */
     uint32_t slices;        /* split-K across the grid, with a second kernel that adds up */
     uint32_t rounds; /* parts of k that a block takes one after the other, without cluster and slices */
+    double us;       /* estimated, without copies of operands; 0: not estimated */
 } gr_matmul_tiling;
 
 /* Returns whether tiles.def has tiles of the rung. Such a rung takes operands of any strides. */

@@ -13,7 +13,7 @@ uint32_t gr_matmul_k_parts(const gr_matmul *self) {
     const uint64_t n = self->n, k = self->k, bytes = k * gr_dtypes[self->dtype].item_bytes;
     if (self->dtype == GR_DTYPE_f64)
         return gr_matmul_double_parts(self);
-    if (bytes < MIN_BYTES || (n > FEW && (n > NO_MORE || bytes < LONG_BYTES * n)))
+    if (self->has_one_part || bytes < MIN_BYTES || (n > FEW && (n > NO_MORE || bytes < LONG_BYTES * n)))
         return 1;
     return (uint32_t)gr_max(gr_min(gr_ceil_div(bytes, PART_BYTES), PARTS),
                             gr_min(gr_ceil_div(bytes, LONG_PART_BYTES), MAX_PARTS));

@@ -79,6 +79,7 @@ typedef struct gr_matmul {
     uint64_t stack[GR_MATMUL_STACKS]; /* lengths of the batch dimensions, the fastest first; 1 if unused */
     gr_matmul_view a, b;
     bool batch_invariant; /* with variant NULL: an element of C has the same bits for every m and stack */
+    bool has_one_part;    /* k of halves and float32 is not divided into parts */
     bool b_is_k_major;    /* set by the planner: the kernel reads B as n rows of k elements */
     bool out_aligned;     /* C is 16-byte aligned */
     bool needs_temporary_output; /* C overlaps A or B: compute in a temporary, then copy */
@@ -112,6 +113,10 @@ typedef enum gr_matmul_order {
 
 /* Returns the order of a product, which follows from n, k, the dtype and the precision. */
 gr_matmul_order gr_matmul_order_of(const gr_matmul *self, const gr_device_info *info);
+
+/* Returns the estimated microseconds of a product of halves, float32 or TF32 on the reference device; 0: its
+   kernel has no estimate. */
+double gr_matmul_estimate_time(const gr_matmul *self);
 
 /* Returns the time of `blocks` resident blocks of a tile shape, in units of one block at the full rate of an
    SM. `percent` of that rate are reached by 1, 2, 4 and 8 resident blocks. */

@@ -59,7 +59,7 @@ static const gr_matmul_variant other = {.rung = {.name = "matmul", .file = "matm
 static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant *variant) {
     if (gr_matmul_has_tiles(variant))
         return gr_matmul_choose_tiling(self, variant);
-    return (gr_matmul_tiling){variant, variant->rows, variant->columns, variant->threads, 1, 1, 1};
+    return (gr_matmul_tiling){variant, variant->rows, variant->columns, variant->threads, 1, 1, 1, 0};
 }
 
 /* Chooses the last rung of the table that fits, or the kernel for dtypes without a rung. GR_ERR_VALUE if no

@@ -158,6 +158,13 @@ gr_matmul_tiling gr_matmul_choose_tiling(const gr_matmul *self, const gr_matmul_
                 consider(&found, &shapes[i], (division){1, slices, 1});
     }
     const shape *best = found.best;
-    return (gr_matmul_tiling){find(best->rung), best->rows,      best->columns,  best->threads,
-                              found.by.cluster, found.by.slices, found.by.rounds};
+    const double CYCLES_PER_US = 1755;
+    return (gr_matmul_tiling){.variant = find(best->rung),
+                              .rows = best->rows,
+                              .columns = best->columns,
+                              .threads = best->threads,
+                              .cluster = found.by.cluster,
+                              .slices = found.by.slices,
+                              .rounds = found.by.rounds,
+                              .us = found.time / CYCLES_PER_US};
 }

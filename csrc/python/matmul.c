@@ -26,6 +26,7 @@ static void init(matmul_call *self, py_state *state) {
     self->matmul.variant = NULL;
     self->matmul.precision = GR_PRECISION_IEEE;
     self->matmul.batch_invariant = true;
+    self->matmul.has_one_part = false;
     self->matmul.needs_temporary_output = false;
 }
 
