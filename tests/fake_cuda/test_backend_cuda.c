@@ -538,7 +538,7 @@ static bool is_release(const char *symbol) {
                              "cuGraphExecDestroy cuStreamDestroy_v2 cuEventDestroy_v2 cuMemFreeHost ");
 }
 static bool only_after_failure(const char *symbol) {
-    return is_any_of(symbol, "cuGetErrorName cuGetErrorString cuMemGetInfo_v2 ");
+    return is_any_of(symbol, "cuGetErrorName cuGetErrorString ");
 }
 
 /* Calls that a session does not make. */

@@ -1,15 +1,17 @@
 /* Device memory: plain and stream-ordered allocation, copies and memset. */
+#include "base/limits.h"
 #include "device/cuda/context.h"
 
-/* Release threshold of the pool in bytes: freed memory up to this size stays in the pool for the next call;
- * the rest returns to the driver at the next synchronization. */
-enum { RELEASE_THRESHOLD = 256 << 20 };
+/* Release threshold of the pool: freed memory up to this size stays in the pool for the next call; the rest
+ * returns to the driver at the next synchronization. To map it again takes more than 1 ms per GB on an H200.
+ */
+enum { MIN_THRESHOLD = 256 << 20, THRESHOLD_SHARE = 64 }; /* bytes; one of so many parts of the memory */
 
 gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error) {
     const gr_cuda_driver *driver = self->driver;
     const int index = self->base.info.index;
     int pools = 0;
-    uint64_t kept = RELEASE_THRESHOLD;
+    size_t free_bytes = 0, total_bytes = 0;
     int waiting = 0; /* off: memory that another stream freed would make this stream wait for the other one */
     const gr_cu_pool_properties properties = {.type = GR_CU_POOL_PINNED,
                                               .location = {GR_CU_POOL_ON_DEVICE, index}};
@@ -26,6 +28,9 @@ gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error) {
                            "making a memory pool on cuda:%d", index);
     gr_cu_result result = GR_CU_SUCCESS;
     if (status == GR_OK)
+        result = driver->memory_info(&free_bytes, &total_bytes);
+    uint64_t kept = gr_max(MIN_THRESHOLD, total_bytes / THRESHOLD_SHARE);
+    if (status == GR_OK && result == GR_CU_SUCCESS)
         result = driver->pool_set(self->pool, GR_CU_POOL_RELEASE_THRESHOLD, &kept);
     if (status == GR_OK && result == GR_CU_SUCCESS)
         result = driver->pool_set(self->pool, GR_CU_POOL_REUSE_BY_WAITING, &waiting);
