@@ -532,10 +532,10 @@ def test_order_statistics_take_half_of_others_time():
         assert found["gpureduce"] <= 0.5 * min(theirs)
     for (what, *_), found in us.items():
         theirs = min(time for name, time in found.items() if name != "gpureduce")
-        assert found["gpureduce"] <= (1.14 if what.startswith("topk") else 1.04) * theirs, what
+        assert found["gpureduce"] <= (0.87 if what.startswith("topk") else 1.04) * theirs, what
     many = [found for (what, _, *shape), found in us.items() if what == "topk 100000" and len(shape) == 1]
-    assert len(many) == 12 and all(found["gpureduce"] <= 0.85 * found["torch"] for found in many)
-    assert us["topk 100000", "float32", 512, 1 << 17]["gpureduce"] <= 4500
+    assert len(many) == 12 and all(found["gpureduce"] <= 0.74 * found["torch"] for found in many)
+    assert us["topk 100000", "float32", 512, 1 << 17]["gpureduce"] <= 3400
 
 
 def test_scans_keep_what_they_reach():
