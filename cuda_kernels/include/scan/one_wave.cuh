@@ -66,6 +66,10 @@ template <class F, class In> struct OneWaveScan {
     template <class T> __device__ Vec<T, length> *vectors() const {
         return reinterpret_cast<Vec<T, length> *>(held);
     }
+    // Brings a share into the L2 cache, which is allowed before pdl_wait().
+    __device__ void prefetch() const {
+        prefetch_bytes(in, count * sizeof(In), lane, 32);
+    }
     // Moves a share to shared memory, with zeros behind its end.
     __device__ void load() const {
         In *to = reinterpret_cast<In *>(held);
@@ -132,15 +136,16 @@ template <class F, class In> struct OneWaveScan {
         for (unsigned i = 0; i < polls; ++i)
             if (i * 32 + lane < block)
                 node_clear<State>(slot(block, i * 32 + lane));
-        State part = x[0]; // the last blocks before this one, which are less than 32
-#pragma unroll
-        for (unsigned i = 1; i < polls; ++i)
-            if (block / 32 == i)
-                part = x[i];
+        // The last blocks before this one, which are less than 32. A loop with x[i] would put x in memory.
+        State part = x[0];
+        if (block >= 32)
+            part = polls > 2 && block >= 64 ? x[polls - 1] : x[1];
         Prefix<F> tiles = no_prefix<F>(), shares = tiles;
         State one = F::identity(), two = one; // tiles behind those of whole lanes of the persistent kernel
 #pragma unroll
         for (unsigned step = 1; step < 32; step *= 2) {
+            if (step >= p.blocks)
+                break;
             const State group = shuffle_from(part, block & 31 & ~(2 * step - 1));
             const unsigned group_warps = step * warps;
             if (block & step) {
@@ -154,12 +159,12 @@ template <class F, class In> struct OneWaveScan {
                     tiles.prepend(group);
             }
             part = F::combine(part, shuffle_down(part, step));
+            x[0] = F::combine(x[0], shuffle_down(x[0], step));
         }
         if (block >= 32) {
-            State whole = sum_aligned<F>(x[0], 32);
             if (polls > 2 && block >= 64)
-                whole = F::combine(whole, sum_aligned<F>(x[1], 32));
-            tiles.prepend(whole);
+                x[0] = F::combine(x[0], sum_aligned<F>(x[1], 32));
+            tiles.prepend(x[0]);
         }
         if (block * warps & 2 * WARPS_PER_TILE)
             tiles.append(two);
@@ -240,6 +245,7 @@ __device__ void scan_one_wave(const gr_one_wave_scan_params &p) {
     __shared__ alignas(16) unsigned char shared[sizeof(typename Work::Shared)];
     const Work work(p, *reinterpret_cast<typename Work::Shared *>(shared), shares);
     pdl_launch_dependents();
+    work.prefetch();
     pdl_wait();
     work.run();
 }

@@ -92,6 +92,12 @@ template <class F, class In> struct PersistentScan {
         ptx::fence_mbarrier_init();
     }
 
+    // Brings one of the first tiles into the L2 cache, which is allowed before pdl_wait().
+    __device__ void prefetch() const {
+        const LineTile of = tile_of(blockIdx.x);
+        prefetch_bytes(in_of(of), count_of(of) * sizeof(In), threadIdx.x, blockDim.x);
+    }
+
     __device__ Out *held(unsigned stage) const {
         return reinterpret_cast<Out *>(ring + stage * GR_PERSISTENT_TILE_BYTES);
     }
@@ -423,13 +429,14 @@ __device__ void scan_persistent(const gr_persistent_scan_params &p) {
     using Work = PersistentScan<F, In>;
     using State = typename F::State;
     pdl_launch_dependents();
-    pdl_wait();
     extern __shared__ __align__(128) unsigned char ring[];
     __shared__ alignas(16) unsigned char states[(Work::stages + 2 * Work::warps) * sizeof(State)];
     __shared__ typename Work::Shared shared;
     const Work work(p, shared, reinterpret_cast<State *>(states), ring);
     if (threadIdx.x == 0)
         work.open();
+    work.prefetch();
+    pdl_wait();
     __syncthreads();
     if (work.warp < Work::warps)
         work.sum();

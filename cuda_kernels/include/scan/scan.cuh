@@ -54,6 +54,13 @@ template <class T> struct RunningProd : Running<T> {
     }
 };
 
+// Brings bytes into the L2 cache, which `step` threads share; for each of them.
+inline __device__ void prefetch_bytes(const void *at, unsigned bytes, unsigned thread, unsigned step) {
+    constexpr unsigned sector = 32;
+    for (unsigned i = thread * sector; i < bytes; i += step * sector)
+        pdl_prefetch(static_cast<const char *>(at) + i);
+}
+
 // A tile, which thread 0 broadcasts through shared memory.
 struct ScanTile {
     bool none;
