@@ -186,29 +186,15 @@ template <class Held> struct GroupLists {
             return true;
         }
         const ExactResults results{p.out, 0, result_dtype(), (p.options & GR_GROUP_MEAN) != 0};
-        const double x = results.rounded(sum, rows);
-        if (x != x && __double2loint(x) == int(lost_payload))
-            return false;
-        results.store(result, x);
-        return true;
+        return results.put_unless_lost(result, sum, rows);
     }
     // A lost sum, in a state of all exponents; for a warp.
     __device__ void sum_again(unsigned group, unsigned column) const {
         const unsigned lane = threadIdx.x % 32;
-        for (unsigned i = lane; i < words; i += 32)
-            state[i] = 0;
-        __syncwarp();
-        uint32_t flags = 0;
-        each_batch(group, column, lane, 32, [&](const double(&x)[in_flight], unsigned) {
-#pragma unroll 1
-            for (unsigned i = 0; i < in_flight; ++i)
-                flags |= add_to_shared_state(state, x[i], below);
-        });
-        if (flags != 0)
-            gr::exact::join_block_flags(state + words - 1, flags);
-        __syncwarp();
+        WarpState<words, below> sum(state);
+        each_batch(group, column, lane, 32, [&](const double(&x)[in_flight], unsigned) { sum.add(x); });
         const uint64_t divisor = p.options & GR_GROUP_MEAN ? counts[group] : 1;
-        const uint64_t bits = gr::exact::warp_result<words>(state, below, divisor, format());
+        const uint64_t bits = sum.round(divisor, format());
         if (lane == 0)
             put(result_of(group, column), bits);
         __syncwarp();

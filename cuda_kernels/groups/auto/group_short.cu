@@ -86,29 +86,14 @@ template <class In> struct ShortGroup {
                                 : std::is_same<In, gr_bf16>::value ? SEGMENT_bf16
                                                                    : SEGMENT_f16;
         const ExactResults results{p.out, 0, to, (p.options & GR_GROUP_MEAN) != 0};
-        const double x = results.rounded(sum, rows);
-        if (x != x && __double2loint(x) == int(lost_payload))
-            return false;
-        results.store(result(), x);
-        return true;
+        return results.put_unless_lost(result(), sum, rows);
     }
     // A lost sum, in a state of all exponents; for a warp.
     __device__ void sum_again() const {
-        for (unsigned i = threadIdx.x; i < words; i += 32)
-            state[i] = 0;
-        __syncwarp();
-        uint32_t flags = 0;
-        each_batch(threadIdx.x, 32, [&](const double(&x)[in_flight]) {
-#pragma unroll 1
-            for (unsigned i = 0; i < in_flight; ++i)
-                flags |= add_to_shared_state(state, x[i], below);
-        });
-        if (flags != 0)
-            gr::exact::join_block_flags(state + words - 1, flags);
-        __syncwarp();
+        WarpState<words, below> sum(state);
+        each_batch(threadIdx.x, 32, [&](const double(&x)[in_flight]) { sum.add(x); });
         const uint64_t divisor = p.options & GR_GROUP_MEAN ? *found : 1;
-        const uint64_t bits =
-            gr::exact::warp_result<words>(state, below, divisor, gr::exact::Format<In>::format);
+        const uint64_t bits = sum.round(divisor, gr::exact::Format<In>::format);
         if (threadIdx.x == 0)
             reinterpret_cast<Bits *>(p.out)[result()] = static_cast<Bits>(bits);
     }

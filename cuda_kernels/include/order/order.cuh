@@ -146,6 +146,23 @@ inline __device__ uint64_t given_rank(const gr_order_params &p, uint64_t line, u
         p.ranks)[p.flags & GR_ORDER_RANKS_PER_LINE ? line * p.rank_count + i : i];
 }
 
+// Writes the number of elements of a line that are not NaN, which given_rank reads; for a block. `count`
+// returns how many of them a thread has.
+template <class Count>
+__device__ void write_valid_count(const gr_order_params &p, uint64_t line, const Count &count) {
+    __shared__ unsigned total;
+    if (threadIdx.x == 0)
+        total = 0;
+    __syncthreads(); // the line may have been copied to shared memory
+    const unsigned valid = sum_up_to(count());
+    if (threadIdx.x % 32 == 31)
+        atomicAdd(&total, valid);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        reinterpret_cast<uint64_t *>(p.ranks)[line] = total;
+    __syncthreads();
+}
+
 // The ranks that a block searches for, in ascending order. Ranks whose digits so far are equal form a group.
 template <class Key> struct Ranks {
     Key prefix[GR_ORDER_MAX_RANKS], group_prefix[GR_ORDER_MAX_RANKS];

@@ -369,6 +369,14 @@ struct ExactResults {
         else
             store_half(out, index, x, to == SEGMENT_bf16);
     }
+    // Returns false if the sum is lost; then nothing is stored.
+    __device__ bool put_unless_lost(uint64_t index, const Expansion &sum, int64_t count) const {
+        const double x = rounded(sum, count);
+        if (x != x && __double2loint(x) == int(lost_payload))
+            return false;
+        store(index, x);
+        return true;
+    }
     // Of complex numbers, whose dtype is that of their parts here.
     __device__ void put(uint64_t index, const ComplexParts<Expansion> &sum, int64_t count) const {
         put(2 * index, sum.re, count);

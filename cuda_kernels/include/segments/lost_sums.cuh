@@ -20,6 +20,31 @@ inline __device__ uint32_t add_to_shared_state(int64_t *state, double x, unsigne
     return parts.flags;
 }
 
+// An exact sum of a warp, in a state of `words` words in shared memory, the first one of which stands for
+// units of 2^-below.
+template <unsigned words, unsigned below> struct WarpState {
+    int64_t *const state;
+    uint32_t flags; // of the lane's elements
+
+    __device__ explicit WarpState(int64_t *shared) : state(shared), flags(0) {
+        for (unsigned i = threadIdx.x % 32; i < words; i += 32)
+            state[i] = 0;
+        __syncwarp();
+    }
+    template <unsigned count> __device__ void add(const double (&x)[count]) {
+#pragma unroll 1
+        for (unsigned i = 0; i < count; ++i)
+            flags |= add_to_shared_state(state, x[i], below);
+    }
+    // Returns the bits of the sum, divided by `divisor` and rounded once.
+    __device__ uint64_t round(uint64_t divisor, gr_exact_format format) const {
+        if (flags != 0)
+            gr::exact::join_block_flags(state + words - 1, flags);
+        __syncwarp();
+        return gr::exact::warp_result<words>(state, below, divisor, format);
+    }
+};
+
 // An element as it is in memory, -0 until it is loaded: a register that a load may leave as it was would be
 // in use from one batch to the next.
 template <class In> struct Loaded {

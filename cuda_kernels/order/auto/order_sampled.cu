@@ -394,25 +394,6 @@ template <class Key> struct Top {
     }
 };
 
-template <class Key>
-__device__ void count_valid(const gr_order_params &p, const Keys<Key> &keys, const Source<Key> &source,
-                            uint64_t line) {
-    __shared__ unsigned total;
-    unsigned valid = 0;
-    if (threadIdx.x == 0)
-        total = 0;
-    __syncthreads();
-    source.each(
-        [&](Key element, unsigned, bool there) { valid += there && keys.of(element) != Keys<Key>::none; });
-    valid = sum_up_to(valid);
-    if (threadIdx.x % 32 == 31)
-        atomicAdd(&total, valid);
-    __syncthreads();
-    if (threadIdx.x == 0)
-        reinterpret_cast<uint64_t *>(p.ranks)[line] = total;
-    __syncthreads(); // given_rank reads the count
-}
-
 // The least key above another one; the greatest key if there is none.
 template <class Key> __device__ Key key_above(const Keys<Key> &keys, const Source<Key> &source, Key key) {
     __shared__ unsigned long long least;
@@ -487,8 +468,14 @@ template <class Key> __device__ void order_block(const gr_order_params &p) {
     for (uint64_t line = blockIdx.x; line < p.lines; line += gridDim.x) {
         const Key *elements = reinterpret_cast<const Key *>(p.in) + line * p.length;
         if (p.flags & GR_ORDER_COUNTS_LINES)
-            count_valid(p, keys, Source<Key>{elements, nullptr, unsigned(p.length), unsigned(p.length)},
-                        line);
+            write_valid_count(p, line, [&] {
+                const Source<Key> source = {elements, nullptr, unsigned(p.length), unsigned(p.length)};
+                unsigned valid = 0;
+                source.each([&](Key element, unsigned, bool there) {
+                    valid += there && keys.of(element) != Keys<Key>::none;
+                });
+                return valid;
+            });
         const Candidates<Key> from(p, line);
         const uint64_t rank = given_rank(p, line, 0);
         const bool topk = p.flags & GR_ORDER_TOPK;

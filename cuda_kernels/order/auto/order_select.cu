@@ -89,25 +89,6 @@ template <class Key> __device__ void order_digit(const gr_order_params &p) {
         tickets[1] = 0;
 }
 
-// Writes the number of elements of a line, in shared memory, that are not NaN.
-template <class Key>
-__device__ void count_line(const gr_order_params &p, const Keys<Key> &keys, const Key *held, uint64_t line) {
-    __shared__ unsigned total;
-    unsigned valid = 0;
-    if (threadIdx.x == 0)
-        total = 0;
-    __syncthreads(); // the line is in shared memory, too
-    for (unsigned i = threadIdx.x; i < p.length; i += blockDim.x)
-        valid += keys.of(held[i]) != Keys<Key>::none;
-    valid = sum_up_to(valid);
-    if (threadIdx.x % 32 == 31)
-        atomicAdd(&total, valid);
-    __syncthreads();
-    if (threadIdx.x == 0)
-        reinterpret_cast<uint64_t *>(p.ranks)[line] = total;
-    __syncthreads(); // given_rank reads the count
-}
-
 // Completes keys of which the digits so far are known, if one element of a line has these digits for each
 // rank; by a block.
 template <class Key>
@@ -141,7 +122,12 @@ template <class Key> __device__ void order_rows(const gr_order_params &p) {
             elements = held;
         }
         if (p.flags & GR_ORDER_COUNTS_LINES)
-            count_line(p, keys, held, line);
+            write_valid_count(p, line, [&] {
+                unsigned valid = 0;
+                for (unsigned i = threadIdx.x; i < p.length; i += blockDim.x)
+                    valid += keys.of(held[i]) != Keys<Key>::none;
+                return valid;
+            });
         for (uint64_t first = 0; first < p.rank_count; first += chunk) {
             bool spoilt = false;
             const unsigned count = unsigned(min(uint64_t(chunk), p.rank_count - first));

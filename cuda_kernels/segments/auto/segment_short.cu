@@ -48,11 +48,7 @@ template <class In> struct ShortSums : LostSums<In> {
                             : std::is_same<In, gr_bf16>::value ? SEGMENT_bf16
                                                                : SEGMENT_f16;
         const ExactResults results{p.out, 0, to, (p.flags & GR_SEGMENT_MEAN) != 0};
-        const double x = results.rounded(sum, segment.end - segment.begin);
-        if (x != x && __double2loint(x) == int(lost_payload))
-            return false;
-        results.store(segment.result, x);
-        return true;
+        return results.put_unless_lost(segment.result, sum, segment.end - segment.begin);
     }
     __device__ void put_empty(const Segment &segment) const {
         reinterpret_cast<Bits *>(p.out)[segment.result] = *reinterpret_cast<const Bits *>(p.empty_result);
