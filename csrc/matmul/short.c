@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "base/powers.h"
 #include "matmul/internal.h"
 #include "matmul/short/params.h"
 
@@ -91,14 +92,6 @@ static void multiply_fragments(const gr_matmul *self, gr_matmul_job job) {
     gr_matmul_set_grid(job.program, step, gr_ceil_div(tiles, warps), params.pairs, (uint32_t)(32 * warps));
 }
 
-/* Returns the logarithm of the least power of two that is at least `count`; at most max_log2. */
-static uint32_t log2_up(uint64_t count, uint32_t max_log2) {
-    uint32_t found = 0;
-    while (found < max_log2 && (uint64_t)1 << found < count)
-        ++found;
-    return found;
-}
-
 void gr_matmul_short(const gr_matmul *self, gr_matmul_short_kernel kernel, gr_matmul_job job) {
     enum { THREADS_LOG2 = 8, WARP_LOG2 = 5, ROWS_AT_ONCE = 4 };
     _Static_assert(1 << THREADS_LOG2 == GR_MATMUL_THREADS, "threads per block");
@@ -110,8 +103,8 @@ void gr_matmul_short(const gr_matmul *self, gr_matmul_short_kernel kernel, gr_ma
     const uint32_t columns = kernel == GR_MATMUL_SHORT_ONE ? 1 : 4, rows = by_rows ? 1 : columns;
     /* Threads along a row of C for all of its columns, up to a block; fewer, but a warp, where there are rows
        for the other threads. */
-    uint32_t across = log2_up(gr_ceil_div(self->n, columns), THREADS_LOG2);
-    uint32_t down = log2_up(gr_ceil_div(self->m, rows), THREADS_LOG2);
+    uint32_t across = gr_log2_from(gr_ceil_div(self->n, columns), THREADS_LOG2);
+    uint32_t down = gr_log2_from(gr_ceil_div(self->m, rows), THREADS_LOG2);
     if (across + down > THREADS_LOG2)
         across = (uint32_t)gr_max(gr_min(across, WARP_LOG2), THREADS_LOG2 - down);
     down = (uint32_t)gr_min(down, THREADS_LOG2 - across);

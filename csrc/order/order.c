@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "base/powers.h"
 #include "executor/executor.h"
 #include "order/few_lines.h"
 
@@ -53,8 +54,7 @@ static void split_lines(gr_order_params *params) {
 static void plan_small(gr_order_planner *self) {
     gr_order_params params = self->params;
     const bool small = params.length <= SMALL_LINE;
-    while (1u << params.bits < gr_min(params.length, SMALL_LINE))
-        ++params.bits;
+    params.bits = gr_log2_from(params.length, gr_log2(SMALL_LINE));
     params.flags |= (self->top ? GR_ORDER_TOPK : 0) | (self->of->sorted ? GR_ORDER_SORTED_OUTPUT : 0);
     const uint64_t of_block = GR_ORDER_THREADS >> params.bits;
     gr_order_launch(self, "small", small ? "small" : "few",

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "base/powers.h"
 #include "executor/executor.h"
 #include "scan/params.h"
 
@@ -67,13 +68,10 @@ static const gr_scan_kind load_kinds[GR_DTYPE_COUNT] = {
     [GR_DTYPE_i32] = GR_SCAN_I32, [GR_DTYPE_u8] = GR_SCAN_U8, [GR_DTYPE_u16] = GR_SCAN_U16,
     [GR_DTYPE_u32] = GR_SCAN_U32};
 
-/* The exponent of the smallest power of two >= min_value, at most that of max_value, which is a power of
-   two. */
+/* The exponent of the least power of two that is at least min_value, at most that of max_value, which is a
+   power of two. */
 static uint32_t shift_for(uint64_t min_value, uint32_t max_value) {
-    uint32_t shift = 0;
-    while (1u << shift < min_value && 1u << shift < max_value)
-        ++shift;
-    return shift;
+    return gr_log2_from(min_value, gr_log2(max_value));
 }
 
 /* Splits a tile between the threads of a block: neighbouring threads have neighbouring columns, for

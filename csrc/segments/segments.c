@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/powers.h"
 #include "exact/superaccumulator.h"
 #include "executor/executor.h"
 #include "scan/scan.h"
@@ -115,13 +116,9 @@ static uint32_t node_bytes(value_kind by, gr_op op) {
 
 /* Splits a tile between the threads of a block. */
 static void share(gr_segment_params *params, value_kind by, bool exact) {
-    uint32_t shift = 0, threads = 0;
-    while (1u << shift < params->inner && 1u << shift < GR_SEGMENT_MAX_COLUMNS)
-        ++shift;
-    while (1u << threads < GR_SEGMENT_THREADS)
-        ++threads;
+    const uint32_t shift = gr_log2_from(params->inner, gr_log2(GR_SEGMENT_MAX_COLUMNS));
     params->columns_shift = shift;
-    params->groups_shift = threads - shift;
+    params->groups_shift = gr_log2(GR_SEGMENT_THREADS) - shift;
     params->each = GR_SEGMENT_ITEMS_PER_THREAD / (by != VALUE_COMPLEX ? 1u : exact ? 4u : 2u);
     params->stripes = gr_ceil_div(params->inner, 1u << shift);
     params->width = (uint32_t)gr_ceil_div(params->inner, params->stripes);
@@ -334,13 +331,6 @@ static bool are_short(const gr_segments *self) {
            self->length <= most;
 }
 
-/* The least power of two that is not below x, from `least` to `most`. */
-static uint32_t power_of_two(uint64_t x, uint32_t least, uint32_t most) {
-    while (least < most && least < x)
-        least *= 2;
-    return least;
-}
-
 /* A launch of segment_short. */
 typedef struct short_blocks {
     uint32_t threads, blocks, splits; /* splits: blocks per segment */
@@ -368,16 +358,18 @@ static short_blocks short_blocks_of(const gr_segments *self, uint64_t results) {
     if (rows > SPLIT_ROWS) {
         const uint64_t splits =
             gr_min(gr_min(rows / ROWS_PER_SPLIT, MAX_SPLIT_BLOCKS / results), GR_SHORT_SUMS_MAX_SPLITS);
-        all.splits = power_of_two(splits / 2 + 1, 1, GR_SHORT_SUMS_MAX_SPLITS);
+        all.splits = gr_power_of_two_from(splits / 2 + 1, GR_SHORT_SUMS_MAX_SPLITS);
     }
     if (all.splits > 1)
-        all.threads = power_of_two(gr_ceil_div(rows, 8 * all.splits), 128, GR_SHORT_SUMS_THREADS);
+        all.threads =
+            gr_power_of_two_from(gr_max(gr_ceil_div(rows, 8 * all.splits), 128), GR_SHORT_SUMS_THREADS);
     else if (results <= FEW_SEGMENTS)
-        all.threads = power_of_two(gr_ceil_div(rows, 4), 32, short_threads_of_few(self, results));
+        all.threads =
+            gr_power_of_two_from(gr_max(gr_ceil_div(rows, 4), 32), short_threads_of_few(self, results));
     else if (results <= MANY_SEGMENTS)
-        all.threads = power_of_two(rows / 6, 32, results > MANY_SEGMENTS / 2 ? 128 : 256);
+        all.threads = gr_power_of_two_from(gr_max(rows / 6, 32), results > MANY_SEGMENTS / 2 ? 128 : 256);
     else
-        all.threads = power_of_two(rows / 8, 32, 128);
+        all.threads = gr_power_of_two_from(gr_max(rows / 8, 32), 128);
     return all;
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "base/powers.h"
 #include "groups/rows/params.h"
 
 enum {
@@ -54,13 +55,6 @@ typedef struct sizes {
     gr_sorted_rows_params params;
 } sizes;
 
-static uint32_t log2_up(uint64_t x) {
-    uint32_t shift = 0;
-    while (shift < 63 && (uint64_t)1 << shift < x)
-        ++shift;
-    return shift;
-}
-
 /* Columns per thread: enough for a warp to have a whole row, if vector loads of rows are possible. */
 static uint64_t vector_of(const gr_groups *self, const kind *of, uint64_t inner) {
     const int64_t item = (int64_t)of->item_bytes;
@@ -83,9 +77,9 @@ static sizes sizes_of(const gr_groups *self, const kind *of, uint32_t slot_rows)
     uint64_t wanted = gr_max(gr_min(all.tiles, MAX_ROW_PARTITIONS), MIN_PARTITIONS);
     wanted = gr_max(wanted, gr_min(self->groups / FEW_LOCALS, MANY_PARTITIONS));
     wanted = gr_max(wanted, gr_ceil_div(self->groups, GR_SORTED_MAX_LOCALS));
-    const uint32_t shift = log2_up(gr_min(wanted, self->groups));
+    const uint32_t shift = gr_log2_from(gr_min(wanted, self->groups), 63);
     all.partitions = (uint64_t)1 << shift;
-    const uint64_t threads = inner / all.vector, width_shift = gr_min(log2_up(threads), 5);
+    const uint64_t threads = inner / all.vector, width_shift = gr_log2_from(threads, 5);
     const uint64_t line_slices = gr_ceil_div(threads, (uint64_t)1 << width_shift);
     const uint64_t slices = line_slices * self->lines;
     const uint32_t chunk = gr_ceil_div(self->length, 2 * CHUNK) * slices >= ENOUGH_TEAMS ? 2 * CHUNK : CHUNK;
@@ -107,7 +101,7 @@ static sizes sizes_of(const gr_groups *self, const kind *of, uint32_t slot_rows)
         .width_shift = (uint32_t)width_shift,
         .line_slices = (uint32_t)line_slices,
         .slices = (uint32_t)slices,
-        .headroom = (uint32_t)(gr_max(log2_up(self->length + 1) + 2,
+        .headroom = (uint32_t)(gr_max(gr_log2_from(self->length + 1, 63) + 2,
                                       GR_SORTED_MIN_HEADROOM + GR_SORTED_MIN_HEADROOM) -
                                GR_SORTED_MIN_HEADROOM),
         .item_bytes = of->samples ? of->item_bytes : 0,

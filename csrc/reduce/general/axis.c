@@ -1,11 +1,11 @@
 /* Maps reductions with many results, or of arrays that are not contiguous, to the general kernels. Each
    plan_*() function fits one kernel to the merged dimensions: threads per result, blocks, and how many
    blocks share a result. */
+#include "base/powers.h"
 #include "reduce/general/dims.h"
 #include "reduce/general/lane_order.h"
 #include "reduce/general/launch.h"
 #include "reduce/general/pieces.h"
-#include "reduce/general/powers.h"
 #include "reduce/lanes/params.h"
 
 /* Thresholds measured on an H200: benchmarks/results/axis_h200.json. */
@@ -159,7 +159,7 @@ static void avoid_conflicts(gr_tiles *tiles, size_t item_bytes, uint64_t element
     tiles->rotate_shift = 5;
     for (uint32_t power = together; power > 1; power /= 2)
         --tiles->rotate_shift;
-    tiles->rotate_mask = power_of_two_up_to(elements, together) - 1;
+    tiles->rotate_mask = gr_power_of_two_up_to(elements, together) - 1;
 }
 
 /* The same by gaps behind the regions, where the order counts: the threads of a region read neighbouring
@@ -177,8 +177,8 @@ static void add_gaps(gr_tiles *tiles, size_t item_bytes) {
 
 /* Threads per result of a tile of as many results. */
 static uint32_t tile_lanes(const gr_general_params *p, uint64_t results) {
-    return power_of_two_up_to(gr_min(GR_GENERAL_THREADS / gr_min(results, GR_GENERAL_THREADS), p->count),
-                              WARP);
+    return gr_power_of_two_up_to(gr_min(GR_GENERAL_THREADS / gr_min(results, GR_GENERAL_THREADS), p->count),
+                                 WARP);
 }
 
 static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
@@ -223,7 +223,7 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     /* Where the order counts, it does not follow from the alignment. */
     const uint64_t full = GR_TILE_BYTES / layout->item_bytes / region / unit * unit;
     uint32_t lanes =
-        any_order ? tile_lanes(p, full * width) : power_of_two_up_to(p->count / TILE_ELEMENTS, TILE_LANES);
+        any_order ? tile_lanes(p, full * width) : gr_power_of_two_up_to(p->count / TILE_ELEMENTS, TILE_LANES);
     const uint64_t threads =
         any_order && !layout->compute_bound ? GR_GENERAL_THREADS : gr_max(MIN_TILE_THREADS / lanes, 1);
     const uint64_t target = gr_max(gr_ceil_div(regions, resident(4)), gr_ceil_div(threads, width));
@@ -385,7 +385,7 @@ static bool plan_fixed_axis(const gr_layout *layout, gr_general_launch *launch) 
         return false;
     const bool along_first =
         p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(p->keep.stride[0]);
-    const uint32_t along = power_of_two_from(gr_ceil_div(p->count, FEW_ELEMENTS), GR_GENERAL_THREADS);
+    const uint32_t along = gr_power_of_two_from(gr_ceil_div(p->count, FEW_ELEMENTS), GR_GENERAL_THREADS);
     const uint64_t most = p->count / ((uint64_t)along * THREAD_ELEMENTS);
     const uint64_t parts = gr_max(1, gr_min(most, MAX_AXIS_PARTS));
     p->threads_along = along;
@@ -434,16 +434,16 @@ static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     if (along_first) {
         /* At most one warp per row if rows alone fill the device, with at least eight elements per thread:
            eight neighbouring threads read whole 32-byte sectors. Otherwise a block per row. */
-        along = many_rows ? power_of_two_from(gr_ceil_div(p->count, 8), 32)
-                          : power_of_two_from(p->count, GR_GENERAL_THREADS);
+        along = many_rows ? gr_power_of_two_from(gr_ceil_div(p->count, 8), 32)
+                          : gr_power_of_two_from(p->count, GR_GENERAL_THREADS);
     } else {
         /* Neighbouring threads have neighbouring results, at least 32 if a row has as many. */
         const bool wide =
             p->results >= resident_threads || p->results * p->count * layout->item_bytes >= SPLIT_BYTES;
-        const uint32_t columns = power_of_two_from(p->keep.extent[0], wide ? GR_GENERAL_THREADS : WARP);
+        const uint32_t columns = gr_power_of_two_from(p->keep.extent[0], wide ? GR_GENERAL_THREADS : WARP);
         along = GR_GENERAL_THREADS / columns;
         if (many_rows)
-            along = (uint32_t)gr_min(along, power_of_two_from(gr_ceil_div(p->count, 8), WARP));
+            along = (uint32_t)gr_min(along, gr_power_of_two_from(gr_ceil_div(p->count, 8), WARP));
     }
     while (along > 1 && along / 2 >= p->count)
         along /= 2;
@@ -506,11 +506,11 @@ bool gr_axis_plan(const gr_layout *layout, gr_general_launch *launch) {
 bool gr_last_plan(gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     /* Enough threads per result to load all States at once, but at least four neighbouring results. */
-    const uint32_t side_by_side = power_of_two_from(p->results, 4);
+    const uint32_t side_by_side = gr_power_of_two_from(p->results, 4);
     /* Of pieces a thread takes the branches of one node. */
-    const uint32_t along =
-        power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT),
-                          p->flags & GR_OF_PIECES ? GR_GENERAL_THREADS : GR_GENERAL_THREADS / side_by_side);
+    const uint32_t along = gr_power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT),
+                                                p->flags & GR_OF_PIECES ? GR_GENERAL_THREADS
+                                                                        : GR_GENERAL_THREADS / side_by_side);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     p->threads_along = along;
     p->flags |= GR_TRIGGER_EARLY;

@@ -2,8 +2,8 @@
    vectors, in an order that follows from the length alone, or as runs with gaps between them. */
 #include "reduce/general/pieces.h"
 
+#include "base/powers.h"
 #include "reduce/general/launch.h"
-#include "reduce/general/powers.h"
 #include "reduce/masked/params.h"
 
 /* Thresholds measured on an H200: benchmarks/results/axis_h200.json. */
@@ -39,19 +39,19 @@ bool gr_plan_rows(const gr_layout *layout, gr_general_launch *launch) {
     /* Threads per result: all resident threads, but from a warp to a block, if there are enough elements. */
     const uint64_t resident_blocks = launch->resident_blocks = rows_resident_blocks(layout);
     const uint64_t threads = resident_blocks * GR_GENERAL_THREADS;
-    const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
+    const uint32_t share = gr_power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
     const uint64_t all = p->results * p->count * item;
     const uint64_t each = units_per_thread(all, threads, MIN_THREAD_BYTES,
                                            runs > 1 && all >= SHORT_RUNS ? THREAD_BYTES / 2 : THREAD_BYTES);
     const uint32_t min_lanes = runs > 1 && run * item >= LONG_RUN_BYTES ? MIN_LANES : 1;
-    uint32_t along =
-        power_of_two_up_to(gr_max(p->count * item / each, min_lanes), share > WARP ? share : (uint32_t)WARP);
+    uint32_t along = gr_power_of_two_up_to(gr_max(p->count * item / each, min_lanes),
+                                           share > WARP ? share : (uint32_t)WARP);
     /* Half of the threads per result if that avoids a second, mostly empty wave. */
     const uint64_t wave = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (layout->keeps_elements && wave > resident_blocks && 2 * wave < 3 * resident_blocks &&
         along > min_lanes)
         along /= 2;
-    const uint32_t lanes = power_of_two_up_to(gr_max(run * item / each, min_lanes), along);
+    const uint32_t lanes = gr_power_of_two_up_to(gr_max(run * item / each, min_lanes), along);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     const bool shared = p->count * item / ((uint64_t)along * PART_BYTES) > 1;
     const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident_blocks);
@@ -73,18 +73,18 @@ static gr_pieces cut_row(uint64_t run, uint64_t item, bool has_tiles) {
     const uint64_t bytes = run * item;
     const bool single = !has_tiles && bytes <= MAX_TILE_REGION;
     /* Neighbouring lanes read whole sectors of short rows, too. */
-    const uint32_t few = power_of_two_up_to(bytes / SECTOR_BYTES, MIN_LANES);
-    const uint32_t many = power_of_two_up_to(bytes / THREAD_BYTES, WARP);
+    const uint32_t few = gr_power_of_two_up_to(bytes / SECTOR_BYTES, MIN_LANES);
+    const uint32_t many = gr_power_of_two_up_to(bytes / THREAD_BYTES, WARP);
     const uint32_t lanes = single ? 1 : many > few ? many : few;
     const uint64_t all = gr_ceil_div(bytes, (uint64_t)GR_STRIP_BYTES * lanes);
     const bool short_pieces = bytes > ONE_PIECE_BYTES && bytes < LONG_ROW_BYTES;
     const uint32_t each = short_pieces ? PIECE_STRIPS : LONG_PIECE_STRIPS;
-    const uint32_t long_each = power_of_two_from(gr_ceil_div(all, MAX_PIECES), UINT32_MAX / 2);
+    const uint32_t long_each = gr_power_of_two_from(gr_ceil_div(all, MAX_PIECES), UINT32_MAX / 2);
     const uint32_t strips = each > long_each ? each : long_each;
     return (gr_pieces){.run = run,
                        .length = (uint64_t)strips * lanes * GR_STRIP_BYTES / item,
                        .pieces = (uint32_t)gr_ceil_div(all, strips),
-                       .lane_bits = log2_of(lanes),
+                       .lane_bits = gr_log2(lanes),
                        .each = strips};
 }
 
@@ -99,15 +99,15 @@ static uint64_t share_row(gr_general_params *p, gr_pieces *pieces, uint64_t all,
     const uint64_t lanes = (uint64_t)1 << pieces->lane_bits, strips = pieces->each;
     const uint64_t groups = p->results * pieces->pieces, enough = gr_ceil_div(resident_threads * 3, 8);
     const bool shares = groups * lanes < enough && strips * lanes <= GR_GENERAL_THREADS;
-    uint32_t share = shares ? power_of_two_from(all, (uint32_t)strips) : 1;
+    uint32_t share = shares ? gr_power_of_two_from(all, (uint32_t)strips) : 1;
     /* Doubles have few elements per strip: all strips are in flight at once, if there are threads for them.
      */
     const bool one_wave = item == 8 && groups * lanes * share <= resident_threads;
     uint32_t side_by_side = 1;
     pieces->each = 1;
     if (share > 1 && pieces->pieces > 1 && pieces->pieces <= GR_PIECE_BRANCHES && !spreads) {
-        side_by_side = power_of_two_from(pieces->pieces, GR_PIECE_BRANCHES);
-        share = power_of_two_up_to(GR_GENERAL_THREADS / (lanes * side_by_side), share);
+        side_by_side = gr_power_of_two_from(pieces->pieces, GR_PIECE_BRANCHES);
+        share = gr_power_of_two_up_to(GR_GENERAL_THREADS / (lanes * side_by_side), share);
         pieces->each = (uint32_t)strips / share;
     } else if (share > 1 && p->results > 1 && !one_wave &&
                groups * lanes * (share / GR_STRIPS_APART) >= enough) {
@@ -118,9 +118,9 @@ static uint64_t share_row(gr_general_params *p, gr_pieces *pieces, uint64_t all,
         pieces->each = (uint32_t)strips;
         if (pieces->pieces > 1 && (pieces->pieces <= GR_PIECE_BRANCHES || pieces->pieces > MOST_STATES ||
                                    p->results * lanes < 2 * resident_threads))
-            side_by_side = power_of_two_from(pieces->pieces, GR_PIECE_BRANCHES);
+            side_by_side = gr_power_of_two_from(pieces->pieces, GR_PIECE_BRANCHES);
     }
-    pieces->share_bits = log2_of(share);
+    pieces->share_bits = gr_log2(share);
     p->threads_along = (uint32_t)lanes * share * side_by_side;
     return gr_ceil_div(pieces->pieces, side_by_side);
 }
@@ -153,14 +153,14 @@ bool gr_plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
 /* Cuts a row into pieces of GR_PAIR_STRIPS strips, and a strip into `elements` per lane. `most`: pieces from
    which on pieces grow. */
 static gr_pieces cut_pair(uint64_t run, uint32_t elements, uint64_t most) {
-    const uint32_t lanes = power_of_two_from(gr_ceil_div(run, elements), WARP);
+    const uint32_t lanes = gr_power_of_two_from(gr_ceil_div(run, elements), WARP);
     const uint64_t strips = gr_ceil_div(run, (uint64_t)elements * lanes);
-    const uint32_t long_each = power_of_two_from(gr_ceil_div(strips, most), UINT32_MAX / 2);
+    const uint32_t long_each = gr_power_of_two_from(gr_ceil_div(strips, most), UINT32_MAX / 2);
     const uint32_t each = long_each > GR_PAIR_STRIPS ? long_each : (uint32_t)GR_PAIR_STRIPS;
     return (gr_pieces){.run = run,
                        .length = (uint64_t)each * lanes * elements,
                        .pieces = (uint32_t)gr_ceil_div(strips, each),
-                       .lane_bits = log2_of(lanes),
+                       .lane_bits = gr_log2(lanes),
                        .each = each};
 }
 
@@ -194,10 +194,10 @@ bool gr_plan_pair_pieces(const gr_layout *layout, gr_general_launch *launch) {
         layout->pair ? (uint32_t)GR_PAIR_STRIPS_APART : GR_MASKED_STRIPS_APART(layout->state_bytes);
     const bool one_block = pieces.pieces <= apart;
     const uint32_t side_by_side =
-        shares && !one_block ? 1 : power_of_two_from(pieces.pieces, GR_PIECE_BRANCHES);
+        shares && !one_block ? 1 : gr_power_of_two_from(pieces.pieces, GR_PIECE_BRANCHES);
     if (shares) {
-        const uint32_t share = power_of_two_from(strips, GR_PAIR_STRIPS) / side_by_side;
-        pieces.share_bits = log2_of(share);
+        const uint32_t share = gr_power_of_two_from(strips, GR_PAIR_STRIPS) / side_by_side;
+        pieces.share_bits = gr_log2(share);
         pieces.each = side_by_side;
     }
     p->pieces = pieces;
