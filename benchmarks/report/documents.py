@@ -52,7 +52,7 @@ TABLES = {
     ("docs/benchmarks/sums.md", "interleaved"): "interleaved_h200.json",
     ("docs/benchmarks/sums.md", "peers"): "peers_h200.json",
     ("docs/benchmarks/sums.md", "cccl"): "cccl_h200.json",
-    ("docs/benchmarks/scans-and-segments.md", "scans"): "scans_h100.json",
+    ("docs/benchmarks/scans-and-segments.md", "scans"): "scans_h200.json",
     ("docs/benchmarks/scans-and-segments.md", "scan_rungs"): "scan_rungs_h200.json",
     ("docs/benchmarks/groups.md", "groups"): "groups_h200.json",
     ("docs/benchmarks/groups.md", "group_rungs"): "group_rungs_h100.json",

@@ -365,20 +365,21 @@ def test_exact_sums_of_wide_data_cost_what_the_page_says():
 
 def test_segments_have_no_cliffs():
     """Of the same elements in one segment or in ten million, and compared with CUB."""
-    rows = [row for row in load("scans_h100.json")["rows"] if row["what"] == "segments"]
+    rows = [row for row in load("scans_h200.json")["rows"] if row["what"] == "segments"]
     us = {
         (row["shape"], row["segments"]): {name: t["median"] for name, t in row["us"].items()} for row in rows
     }
-    assert (
-        len(us) == 16 and max(times["gpureduce"] for times in us.values()) < 2.42 * us["uniform", 1]["flat"]
-    )
-    few = [times for (_, count), times in us.items() if count <= 10**4]
-    assert all(times["gpureduce"] <= 1.16 * times["flat"] for times in few)
+    of_flat = {key: times["gpureduce"] / times["flat"] for key, times in us.items()}
+    assert len(us) == 16 and max(of_flat.values()) < 4.65
+    assert all(1.145 < value < 1.235 for (_, count), value in of_flat.items() if count <= 10**4)
+    assert all(1.85 < value < 2.45 for (_, count), value in of_flat.items() if count == 10**5)
     over = {key: times["gpureduce"] / times["cub"] for key, times in us.items()}
-    assert max(over.values()) <= 1.11 and all(
-        value < 0.57 for key, value in over.items() if key not in (("uniform", 10**3), ("uniform", 10**4))
-    )
-    assert all(value < 0.036 for (shape, _), value in over.items() if shape == "skewed")
+    assert {key: round(value, 2) for key, value in over.items() if value > 1} == {
+        ("uniform", 10**3): 1.01,
+        ("uniform", 10**4): 1.12,
+    }
+    assert all(value < 0.69 or value > 1 for value in over.values())
+    assert all(value < 0.022 for (shape, _), value in over.items() if shape == "skewed")
 
 
 def test_exact_sums_of_segments_cost_what_the_page_says():
@@ -539,16 +540,16 @@ def test_order_statistics_take_half_of_others_time():
 
 
 def test_scans_keep_what_they_reach():
-    rows = [row for row in load("scans_h100.json")["rows"] if row["what"] == "scan"]
+    rows = [row for row in load("scans_h200.json")["rows"] if row["what"] == "scan"]
     times = {(row["dtype"], row["n"]): {name: t["median"] for name, t in row["us"].items()} for row in rows}
-    assert len(times) == 24 and all(found["gpureduce"] <= 0.75 * found["cupy"] for found in times.values())
+    assert len(times) == 24 and all(found["gpureduce"] <= 0.58 * found["cupy"] for found in times.values())
     of_copy = {key: found["gpureduce"] / found["copy"] for key, found in times.items() if key[1] >= 1 << 26}
-    assert len(of_copy) == 9 and max(of_copy.values()) <= 1.04
+    assert len(of_copy) == 9 and max(of_copy.values()) <= 1.09
     for (dtype, n), found in times.items():
-        if n <= 1 << 18:  # in one launch
-            assert found["gpureduce"] <= 0.79 * min(found[name] for name in ("cub", "torch", "cupy"))
-        elif dtype != "int32":  # CUB's results have four bytes
-            assert found["gpureduce"] <= 0.98 * min(found["cub"], found["torch"])
+        if dtype != "int32":
+            assert found["gpureduce"] <= 0.82 * min(found[name] for name in ("cub", "torch", "cupy"))
+        else:  # CUB's results have four bytes
+            assert found["gpureduce"] <= (1.22 if n >= 1 << 24 else 0.97) * found["cub"]
 
 
 def test_several_gpus_take_the_time_of_one():
