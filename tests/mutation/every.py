@@ -1,5 +1,6 @@
 """All mutants, from the lists of what they are of."""
 
+from addresses import MUTANTS as ADDRESSES
 from axes import MUTANTS as AXES
 from convolutions import MUTANTS as CONVOLUTIONS
 from copies import MUTANTS as COPIES
@@ -25,6 +26,7 @@ from states import MUTANTS as STATES
 
 MUTANTS = (
     *REDUCTIONS,
+    *ADDRESSES,
     *AXES,
     *PRODUCTS,
     *CONVOLUTIONS,

@@ -323,14 +323,19 @@ FLAT_SUM = ptx_text("flat_sum.cu")
 RING_SUM = ptx_text("flat_sum_90.cu")
 
 
-def flat_launch(kernel, values, text=None, out_dtype=None):
-    """Run a kernel of the default way by itself, observed; return its result and its races."""
-    count = values.size
+def flat_launch(kernel, values, text=None, out_dtype=None, skipped=0):
+    """Run a kernel of the default way by itself, observed; return its result and its races.
+
+    The array begins behind as many `skipped` elements of memory that is aligned to 256 bytes.
+    """
+    count = values.size - skipped
     text = text or (RING_SUM if kernel.startswith("ring") else FLAT_SUM)
+    if skipped > 0:
+        text = with_offset(text, kernel, skipped * values.itemsize)
     out, slots = np.zeros(16, values.dtype if out_dtype is None else out_dtype), np.zeros(264 * 8, np.uint64)
     flags = 1  # GR_FLAT_FINAL
     params = struct.pack("<4Q2I4Q16x", 0, 0, count, 0, flags, 0, 0, 0, 0, count)
-    block, shared = (256, 6 * 32768) if kernel.startswith("ring") else (512, 0)
+    block, shared = (256, 6 * (32768 + 128)) if kernel.startswith("ring") else (512, 0)
     places = ((values, 0), (out, 8), (slots, 24))
     one = (1, 1, 1)
     launches, problem = gpureduce._core.simulate(
@@ -346,6 +351,36 @@ def flat_launch(kernel, values, text=None, out_dtype=None):
     )
     assert problem is None
     return out, from_core.kernel_profiles(launches, "", 0)[0].races
+
+
+def with_offset(text, kernel, offset):
+    """Return PTX of a kernel that adds `offset` to the address that is its first parameter."""
+    names = {"rd": "s64", "r": "s32", "rs": "s16"}
+    loads = re.compile(rf"ld\.param\.\S+\s+\{{?%(rd|rs|r)(\d+)[^;]*\[{kernel}_param_0\];")
+    found = loads.search(text)
+    assert found is not None
+    return loads.sub(
+        lambda load: f"{load[0]}\n\tadd.{names[load[1]]} %{load[1]}{load[2]}, %{load[1]}{load[2]}, {offset};",
+        text,
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["ring_sum_f16", "ring_sum_f32", "ring_sum_f64", "ring_sum_c64", "flat_sum_f16"]
+)
+def test_the_order_does_not_depend_on_the_address(name):
+    """The bits at offsets in a line of 128 bytes, with elements behind the last piece and with none."""
+    dtype = np.dtype(name.rpartition("_")[2].replace("f", "float").replace("c64", "complex64"))
+    item = dtype.itemsize
+    offsets = sorted({*range(16 // item + 1), *range(0, 128 // item + 1, 16 // item), 128 // item - 1})
+    for count in (3 * 7 * 32768 // item, 2 * 32768 // item + 16 // item + 1, 5 * 32768 // item - 1):
+        values = np.random.default_rng(count).standard_normal(count) * 2.0 ** (np.arange(count) % 11)
+        wanted = None
+        for skipped in offsets:
+            placed = np.concatenate([np.full(skipped, np.nan), values]).astype(dtype)
+            out, races = flat_launch(name, placed, skipped=skipped)
+            wanted = out[0] if skipped == 0 else wanted
+            assert races == () and out[0] == wanted, (count, skipped)
 
 
 @pytest.mark.parametrize("kernel", ["flat_sum", "ring_sum"])
@@ -378,8 +413,9 @@ def test_the_ring_needs_each_of_its_barriers():
     first = text.index(".entry ring_sum_f32(")
     end = text.index("\n}", first)
     barriers = list(re.finditer(r"bar\.sync[^;]*;", text[first:end]))
-    values = np.random.default_rng(3).integers(0, 100, 3 * 7 * 8192).astype(np.float32)
+    values = np.random.default_rng(3).integers(0, 100, 3 * 7 * 8192 + 1).astype(np.float32)
     assert len(barriers) >= 3
     for barrier in barriers[1:]:
         changed = text[: first + barrier.start()] + text[first + barrier.end() :]
-        assert broken.flagged(flat_launch("ring_sum_f32", values, changed)[1]) == {"race"}
+        races = [flat_launch("ring_sum_f32", values, changed, skipped=skipped)[1] for skipped in (0, 1)]
+        assert any(broken.flagged(each) == {"race"} for each in races)

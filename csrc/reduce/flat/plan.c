@@ -21,7 +21,8 @@ const gr_flat_shape gr_flat_shapes[] = {
 };
 const size_t gr_flat_shape_count = sizeof gr_flat_shapes / sizeof gr_flat_shapes[0];
 
-enum { RING_BYTES = GR_RING_STAGES * GR_RING_STAGE_BYTES };
+/* A stage has a line more than a piece (cuda_kernels/include/reduce/flat/flat_tma.cuh). */
+enum { RING_BYTES = GR_RING_STAGES * (GR_RING_STAGE_BYTES + 128) };
 
 bool gr_flat_shape_fits(const gr_flat_shape *shape, bool pair, const gr_device_caps *caps) {
     return !shape->is_ring ||

@@ -205,7 +205,8 @@ template <class User> __device__ void custom_whole(const gr_general_params &p) {
 // For contiguous elements of one input:
 #define GR_CUSTOM_FLAT(name)                                                                                 \
     GR_ENTRY((GR_FLAT_MAX_THREADS), name##_flat, gr_flat_params,                                             \
-             gr::reduce::flat<gr::reduce::ByElement<GR_CUSTOM_TYPES>, User::First::Stored, false>)
+             gr::reduce::flat<gr::reduce::ByElement<GR_CUSTOM_TYPES>, User::First::Stored, false,            \
+                              (sizeof(User::First::Stored) > 1)>)
 
 // For elements that are contiguous along other axes:
 #define GR_CUSTOM_TYPES gr::reduce::Custom<User>, User::First::Stored

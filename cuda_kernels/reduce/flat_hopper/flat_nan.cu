@@ -4,6 +4,10 @@
 #include "reduce/flat/instantiate.cuh"
 #include "reduce/ops/nan.cuh"
 
+template <class In> constexpr bool order_counts<NanSum<In>> = true;
+template <class In> constexpr bool order_counts<NanMean<In>> = true;
+template <class In> constexpr bool order_counts<NanProd<In>> = true;
+
 #define GR_SUMS(dtype, In)                                                                                   \
     GR_TAKES_ALL(nansum, NanSum, dtype, In)                                                                  \
     GR_TAKES_ALL(nanmean, NanMean, dtype, In)

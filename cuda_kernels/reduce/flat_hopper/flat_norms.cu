@@ -4,6 +4,10 @@
 #include "reduce/ops/log_sum_exp.cuh"
 #include "reduce/ops/norms.cuh"
 
+template <class In> constexpr bool order_counts<SumNorm<In>> = true;
+template <class In> constexpr bool order_counts<RootNorm<In>> = true;
+template <class In> constexpr bool order_counts<LogSumExp<In>> = true;
+
 #define GR_REAL_ROW(dtype, In)                                                                               \
     GR_TAKES_ALL(sumnorm, SumNorm, dtype, In)                                                                \
     GR_TAKES_ALL(rootnorm, RootNorm, dtype, In)                                                              \

@@ -9,6 +9,7 @@
 #include "common/vec16.cuh"
 #include "grid/block_state.cuh"
 #include "reduce/finish.cuh"
+#include "reduce/flat/unaligned_vectors.cuh"
 
 namespace gr::reduce {
 
@@ -28,8 +29,8 @@ struct AlignedSplit {
     uint64_t head, chunks, tail;
 };
 
-template <class In> __device__ AlignedSplit aligned_split(const gr_flat_params &p) {
-    const uint64_t skew = (128 - p.in % 128) % 128 / sizeof(In);
+template <class In, bool ByIndex> __device__ AlignedSplit aligned_split(const gr_flat_params &p) {
+    const uint64_t skew = ByIndex ? 0 : (128 - p.in % 128) % 128 / sizeof(In);
     const uint64_t head = skew < p.count ? skew : p.count;
     const uint64_t chunks = (p.count - head) / Vec16<In>::length;
     return {head, chunks, head + chunks * Vec16<In>::length};
@@ -136,16 +137,32 @@ template <class F, class In, bool Pair> __device__ typename F::State few(const g
     return has ? PeeledEnds<F, In, Pair>::state(x, y, p.first + threadIdx.x) : F::identity();
 }
 
+// Loads the vectors at from + 16 * number(k).
+template <bool Aligned, unsigned N, class In, class Number>
+__device__ void load_turn(Vec16<In> (&x)[N], uint64_t from, const Number &number) {
+    if constexpr (Aligned) {
+#pragma unroll
+        for (unsigned k = 0; k < N; ++k)
+            x[k] = load_vec16(reinterpret_cast<const Vec16<In> *>(from) + number(k));
+    } else {
+        UnalignedVectors<FromGlobal, N, In> vectors(x, from % 16);
+        vectors.load(
+            [&](unsigned k) { return reinterpret_cast<const unsigned char *>(from) + 16 * number(k); });
+        vectors.shift();
+    }
+}
+
 // A block's chunks of one turn are contiguous, as a tile. Where each block has a whole one the last tiles
 // come first: a kernel that has just written the array left its end in the L2 cache, where tiles from the
 // beginning would take its place.
-template <class F, class In, bool Pair> __device__ typename F::State many(const gr_flat_params &p) {
+template <class F, class In, bool Pair, bool ByIndex, bool Aligned>
+__device__ typename F::State many(const gr_flat_params &p) {
     constexpr unsigned turns = GR_FLAT_LOADS_IN_FLIGHT, length = Vec16<In>::length;
-    const unsigned threads = blockDim.x;
-    const AlignedSplit parts = aligned_split<In>(p);
+    const AlignedSplit parts = aligned_split<In, ByIndex>(p);
     const Vec16<In> *chunk = reinterpret_cast<const Vec16<In> *>(p.in + parts.head * sizeof(In));
     const Source<In> other(p.second + parts.head * sizeof(In));
-    const uint64_t tile = threads * turns, round = gridDim.x * tile; // of chunks; threads are a power of two
+    const unsigned apart = blockDim.x;                             // a power of two
+    const uint64_t tile = apart * turns, round = gridDim.x * tile; // of chunks
     const uint64_t whole = parts.chunks & -tile, begin = blockIdx.x * tile;
     const bool backward = !in_order<F> && whole >= round;
     const uint64_t step = backward ? -round : round, position = p.first + parts.head;
@@ -155,7 +172,7 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
     if (!p.serialized) {
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) { // one thread in eight asks for a line of 128 bytes
-            const uint64_t at = first + k * threads + threadIdx.x;
+            const uint64_t at = first + k * apart + threadIdx.x;
             if (threadIdx.x % 8 == 0 && at < parts.chunks)
                 pdl::pdl_prefetch(chunk + at);
         }
@@ -169,28 +186,34 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
     Vec16<In> x[turns], y[Pair ? turns : 1];
     for (; first < whole; first += step) {
         const uint64_t at = first + threadIdx.x;
+        if constexpr (Pair) {
 #pragma unroll
-        for (unsigned k = 0; k < turns; ++k) {
-            x[k] = load_vec16(chunk + at + k * threads);
-            if constexpr (Pair)
-                y[k] = other.vec16_at(at + k * threads);
+            for (unsigned k = 0; k < turns; ++k) {
+                x[k] = load_vec16(chunk + at + k * apart);
+                y[k] = other.vec16_at(at + k * apart);
+            }
+        } else {
+            load_turn<Aligned>(x, uint64_t(chunk), [&](unsigned k) { return at + k * apart; });
         }
         if constexpr (Pair)
             F::template accumulate<turns>(acc, x, y);
         else
-            F::template accumulate<turns>(acc, x, position + at * length, threads * length);
+            F::template accumulate<turns>(acc, x, position + at * length, apart * length);
     }
     // The last tile may have fewer chunks: it goes to the block that has the fewest whole ones.
     if (whole < parts.chunks && blockIdx.x == gridDim.x - 1) {
         const uint64_t at = whole + threadIdx.x;
         // Threads without a chunk load the last one: behind loads with a condition ptxas may put their uses,
         // so that each waits for the one before.
+        const auto number = [&](unsigned k) { return min(at + k * apart, parts.chunks - 1); };
+        if constexpr (Pair) {
 #pragma unroll
-        for (unsigned k = 0; k < turns; ++k) {
-            const uint64_t from = min(at + k * threads, parts.chunks - 1);
-            x[k] = load_vec16(chunk + from);
-            if constexpr (Pair)
-                y[k] = other.vec16_at(from);
+            for (unsigned k = 0; k < turns; ++k) {
+                x[k] = load_vec16(chunk + number(k));
+                y[k] = other.vec16_at(number(k));
+            }
+        } else {
+            load_turn<Aligned>(x, uint64_t(chunk), number);
         }
         // Each vector is accumulated whether it counts or not, so that no accumulation waits for another.
 #pragma unroll
@@ -199,8 +222,8 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
             if constexpr (Pair)
                 F::template accumulate<1>(more, x + k, y + k);
             else
-                F::template accumulate<1>(more, x + k, position + (at + k * threads) * length, 0);
-            if (at + k * threads < parts.chunks)
+                F::template accumulate<1>(more, x + k, position + (at + k * apart) * length, 0);
+            if (at + k * apart < parts.chunks)
                 acc = more;
         }
     }
@@ -209,7 +232,7 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
     return ends.combined(p, parts, F::to_state(acc));
 }
 
-template <class F, class In, bool Pair> __device__ void flat(const gr_flat_params &p) {
+template <class F, class In, bool Pair, bool ByIndex> __device__ void flat(const gr_flat_params &p) {
     if (p.flags &
         GR_FLAT_FEW) { // to its end by itself: each jump to code that is not there yet costs some 0.05 us
         typename F::State s = few<F, In, Pair>(p);
@@ -218,7 +241,13 @@ template <class F, class In, bool Pair> __device__ void flat(const gr_flat_param
             finish<F>(p, s);
         return;
     }
-    grid_reduce<F>(p, many<F, In, Pair>(p));
+    if constexpr (ByIndex && sizeof(In) < 16) {
+        // Aligned arrays have a loop of their own, whose code and registers are those of aligned loads alone.
+        grid_reduce<F>(p,
+                       p.in % 16 == 0 ? many<F, In, Pair, true, true>(p) : many<F, In, Pair, true, false>(p));
+    } else {
+        grid_reduce<F>(p, many<F, In, Pair, ByIndex, true>(p));
+    }
 }
 
 } // namespace gr::reduce

@@ -10,12 +10,18 @@
 
 using namespace gr::reduce;
 
+// Whether the bits of a result depend on the order of the elements, which then follows from their number
+// alone. The order of dot products follows from the address of the first vector.
+template <class F> constexpr bool order_counts = false;
+template <class In> constexpr bool order_counts<Sum<In>> = !std::is_integral<Wide<In>>::value;
+template <class In> constexpr bool order_counts<Prod<In>> = !std::is_integral<Wide<In>>::value;
+template <class In> constexpr bool order_counts<Mean<In>> = !std::is_integral<Wide<In>>::value;
 #define GR_FLAT(kernel, threads, op, dtype, ...)                                                             \
     GR_ENTRY((threads, 1), kernel##_##op##_##dtype, gr_flat_params, __VA_ARGS__)
 
 #ifdef GR_HOPPER
 #define GR_RING(op, F, dtype, In)                                                                            \
-    GR_FLAT(ring, GR_RING_THREADS, op, dtype, ring<VectorAccumulator<F<In>, In>, In>)
+    GR_FLAT(ring, GR_RING_THREADS, op, dtype, ring<VectorAccumulator<F<In>, In>, In, order_counts<F<In>>>)
 #else
 #define GR_RING(op, F, dtype, In)
 #endif
@@ -46,10 +52,11 @@ using namespace gr::reduce;
 
 #define GR_TAKES_PAIR(op, F, dtype, In, ...)                                                                 \
     GR_IN_THIS_FILE(dtype)                                                                                   \
-    (GR_FLAT(flat, GR_FLAT_MAX_THREADS, op, dtype, flat<VectorAccumulator<F<In>, In>, In, true>))
+    (GR_FLAT(flat, GR_FLAT_MAX_THREADS, op, dtype, flat<VectorAccumulator<F<In>, In>, In, true, false>))
 #define GR_TAKES_FLAT(op, F, dtype, In)                                                                      \
     GR_IN_THIS_FILE(dtype)                                                                                   \
-    (GR_FLAT(flat, GR_FLAT_MAX_THREADS, op, dtype, flat<VectorAccumulator<F<In>, In>, In, false>))
+    (GR_FLAT(flat, GR_FLAT_MAX_THREADS, op, dtype,                                                           \
+             flat<VectorAccumulator<F<In>, In>, In, false, order_counts<F<In>>>))
 #define GR_TAKES_ALL(op, F, dtype, In, ...)                                                                  \
     GR_TAKES_FLAT(op, F, dtype, In)                                                                          \
     GR_RING(op, F, dtype, In)
