@@ -14,10 +14,10 @@ from typing import Any
 from benchmarks.harness.command import find
 from benchmarks.harness.results import load, load_matmul
 from benchmarks.report import (
+    columns_order,
     conv,
     coverage,
     drawn,
-    gaps_order,
     ladder,
     matmul,
     readme_charts,
@@ -100,8 +100,8 @@ def tables() -> dict[str, dict[str, str]]:
     found["docs/benchmarks/scans-and-segments.md"]["<!-- exact-segments -->"] = exact
     of_rows = row_order.table(load("row_order_h200.json"))
     found["docs/reference/promises.md"]["<!-- row-order -->"] = of_rows
-    of_gaps = gaps_order.table(load("gaps_order_h200.json"))
-    found["docs/reference/promises.md"]["<!-- gaps-order -->"] = of_gaps
+    of_columns = columns_order.table(load("columns_order_h200.json"))
+    found["docs/reference/promises.md"]["<!-- columns-order -->"] = of_columns
     rungs, published = ladder.result("ladder_h200.json"), load("published_a100.json")
     found["README.md"] = {"<!-- ladder-line -->": ladder.ladder_line(rungs)}
     found["docs/benchmarks/reduction-ladder.md"] = {

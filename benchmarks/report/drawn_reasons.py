@@ -42,6 +42,11 @@ def _dtype(parts: Parts) -> str:
     return str(parts["kind"][0])
 
 
+def _is_apart(parts: Parts) -> bool:
+    """Return whether the elements of a result are not neighbours in memory."""
+    return all(parts["strides"][axis] != 1 for axis in parts["axes"])
+
+
 def _depthwise(parts: Parts) -> bool:
     return 1 < parts["groups"] == parts["c"] == parts["f"]
 
@@ -50,10 +55,12 @@ def _reduced(parts: Parts) -> int:
     return math.prod(parts["shape"][axis] for axis in parts["axes"])
 
 
+_LANES = "the order of columns follows from their length alone: lanes are combined by a tree"
 _LAUNCH = "one or two launches, and few elements"
 _ACROSS = "results are in another order than the elements in memory"
 
 REASONS = (
+    Reason("axes", _LANES, lambda p, us: p["op"] in ORDERED and _is_apart(p)),
     Reason("axes", _ACROSS, lambda p, us: _across(p)),
     Reason("axes", _LAUNCH, lambda p, us: us < SHORT_US),
     Reason(

@@ -1,5 +1,10 @@
-"""Rows with gaps between their elements have an order that follows from their length alone: a few of them,
-each of whose lanes has a thread, have the bits of many, of which a thread has several lanes or all."""
+"""Columns, middle axes and rows with gaps have one order, which follows from the number of elements alone.
+
+Results of few columns and of many, at any address, have the same bits, whichever kernel adds them up, and so
+has the sum that is computed here in the documented order.
+"""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -42,3 +47,78 @@ def test_a_row_has_the_same_bits_with_other_gaps(name, length, device, some):
     for count, step, start in ((4, 5, 1), (1, 3, 0), (1, 8, 3), (2, 2, 2)):
         found = bits(OPERATORS[name][0](with_gaps(few[:count], step, start, device), 1), 0)
         assert (found == want[:count]).all(), (count, step, start)
+
+
+def in_lanes(row):
+    """Return the sum of float64 numbers in the order of lanes: see how-auto-chooses.md."""
+    lanes = 1
+    while 2 * lanes <= max(len(row) // 16, min(len(row) // 8, 256)) and lanes < 65_536:
+        lanes *= 2
+    states = [np.float64(0) for _ in range(lanes)]
+    for k, value in enumerate(row):
+        states[k % lanes] = states[k % lanes] + value
+    while len(states) > 1:
+        states = [states[i] + states[i + 1] for i in range(0, len(states), 2)]
+    return states[0]
+
+
+@pytest.mark.parametrize("length", [2, 7, 8, 15, 16, 31, 100, 2047, 2048, 4095, 4096, 9001])
+def test_sums_have_the_documented_order(length, device):
+    rows = numbers((5, length), 1, "float64")
+    found = gpureduce.sum(with_gaps(rows, 3, 1, device), axis=1).numpy()
+    assert np.array_equal(found, [in_lanes(row) for row in rows])
+
+
+def in_memory(columns, before, behind, start, device):
+    """Return a device array of columns, among others, behind `start` elements."""
+    wide = np.pad(columns, ((0, 0), (before, behind)))
+    memory = np.concatenate([np.zeros(start, columns.dtype), wide.ravel()])
+    array = gpureduce.to_device(memory, device)[start:].reshape(wide.shape)
+    return array[:, before : before + columns.shape[1]]
+
+
+# Elements of a column, and columns: few ones of a sequence, aligned vectors of columns, odd ones.
+SHAPES = [(17, 40), (300, 24), (2500, 3), (9001, 7), (700, 129), (20_011, 2), (65, 1000), (1500, 640)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(
+    "name", ["sum", "prod", "mean", "var", "nansum", "nanmean", "norm", "logsumexp", "moments"]
+)
+def test_columns_have_the_bits_of_rows_with_gaps(name, shape, device, some):
+    fn = OPERATORS[name][0]
+    length, count = shape
+    for dtype in some(["float16", "float32", "float64"], 1):
+        rows = prepared(name, numbers((count, length), 1, dtype))
+        columns = np.ascontiguousarray(rows.T)
+        few = min(count, 5)
+        want = bits(fn(with_gaps(rows, 2, 0, device), 1), 0)
+        for before, behind, start in ((0, 0, 0), (0, 0, 1), (3, 2, 1), (8, 8, 0)):
+            found = bits(fn(in_memory(columns, before, behind, start, device), 0), 0)
+            assert (found == want).all(), (dtype, before, behind, start)
+        fewer = np.ascontiguousarray(columns[:, :few])
+        assert (bits(fn(in_memory(fewer, 0, 0, 0, device), 0), 0) == want[:few]).all(), dtype
+        middle = gpureduce.to_device(np.stack([columns[::-1], columns, columns]), device)
+        found = fn(middle, 1)
+        for plane in (1, 2):
+            of_plane = (
+                tuple(each.numpy()[plane] for each in found)
+                if isinstance(found, tuple)
+                else found.numpy()[plane]
+            )
+            assert (bits(of_plane, 0) == want).all(), (dtype, plane)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "nansum", "nanmean"])
+def test_masked_columns_do_not_depend_on_others(name, device, some):
+    fn = getattr(gpureduce, name)
+    for dtype, (length, count) in itertools.product(
+        some(["float16", "float32", "float64"], 1), [(40, 300), (3000, 60)]
+    ):
+        columns = np.ascontiguousarray(prepared(name, numbers((count, length), 1, dtype)).T)
+        mask = np.random.default_rng(3).random(columns.shape) < 0.7
+        array, taken = gpureduce.to_device(columns, device), gpureduce.to_device(mask, device)
+        want = bits(fn(array, axis=0, where=taken), 0)
+        for few in (2, 7, 50):
+            found = bits(fn(array[:, 3 : 3 + few], axis=0, where=taken[:, 3 : 3 + few]), 0)
+            assert (found == want[3 : 3 + few]).all(), (dtype, few)

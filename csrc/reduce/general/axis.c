@@ -4,9 +4,9 @@
 #include "base/powers.h"
 #include "reduce/general/dims.h"
 #include "reduce/general/lane_order.h"
+#include "reduce/general/lane_plan.h"
 #include "reduce/general/launch.h"
 #include "reduce/general/pieces.h"
-#include "reduce/lanes/params.h"
 
 /* Thresholds measured on an H200: benchmarks/results/axis_h200.json. */
 enum {
@@ -224,6 +224,8 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t full = GR_TILE_BYTES / layout->item_bytes / region / unit * unit;
     uint32_t lanes =
         any_order ? tile_lanes(p, full * width) : gr_power_of_two_up_to(p->count / TILE_ELEMENTS, TILE_LANES);
+    if (width > 1 && gr_has_lanes(layout, p))
+        lanes = gr_lanes_of(p->count);
     const uint64_t threads =
         any_order && !layout->compute_bound ? GR_GENERAL_THREADS : gr_max(MIN_TILE_THREADS / lanes, 1);
     const uint64_t target = gr_max(gr_ceil_div(regions, resident(4)), gr_ceil_div(threads, width));
@@ -395,19 +397,6 @@ static bool plan_fixed_axis(const gr_layout *layout, gr_general_launch *launch) 
     return set_launch(launch, "axis", gr_ceil_div(p->results, GR_GENERAL_THREADS / along), parts);
 }
 
-/* Threads per result: one for each lane, or fewer if there are enough results, as long as neighbouring
-   threads of one result read a few sectors; or if threads of neighbouring results would read parts of
-   sectors. */
-static uint32_t share_axis_by_lanes(gr_general_launch *launch, const gr_lane_order *order, bool along_first,
-                                    size_t item_bytes) {
-    const gr_general_params *p = &launch->params;
-    const uint64_t threads = resident(gr_reference_device.threads_per_multiprocessor);
-    const bool enough = p->results * order->tree * order->parts >= threads / BLOCKS_PER_SM;
-    const uint64_t row = GR_GENERAL_THREADS / (order->tree * order->chain) * item_bytes;
-    const bool narrow = p->results >= MIN_ACROSS && row < SECTOR_BYTES;
-    return gr_lanes_share(launch, order, along_first ? enough && order->tree >= MIN_TREE : enough || narrow);
-}
-
 static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     if (plan_fixed_axis(layout, launch))
@@ -420,11 +409,7 @@ static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t span = p->count * gr_max(layout->item_bytes, gr_magnitude(p->along.stride[0]));
     const bool few = (along_first ? span : p->count * layout->item_bytes) <= WHOLE_BYTES;
     const bool masked = layout->has_second && !layout->pair;
-    const bool in_lanes = gr_has_lanes(layout, p);
-    const gr_lane_order order = gr_lane_order_of(layout, p->count);
-    const bool one_lane = order.tree * order.chain * order.parts == 1 && !layout->batches;
-    if ((!along_first || few) && !masked && !layout->only_axis && enough_for_whole(p) &&
-        (!in_lanes || one_lane)) {
+    if ((!along_first || few) && !masked && !layout->only_axis && enough_for_whole(p)) {
         const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_RESULTS_PER_THREAD);
         p->iterator = gr_dims_iterator(&p->along, 1);
         return set_launch(launch, "whole", blocks, 1);
@@ -447,24 +432,15 @@ static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     }
     while (along > 1 && along / 2 >= p->count)
         along /= 2;
-    if (in_lanes)
-        along = share_axis_by_lanes(launch, &order, along_first, layout->item_bytes);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     const uint64_t each = p->results <= FEW_RESULTS ? FEW_ELEMENTS : THREAD_ELEMENTS;
     const uint64_t max_parts = p->count / (along * each);
     launch->resident_blocks = axis_resident_blocks(layout);
-    const uint64_t parts = in_lanes
-                               ? order.parts
-                               : even_parts(layout, p, blocks, p->count / along,
-                                            max_parts < MIN_PARTS ? 1 : max_parts, launch->resident_blocks);
+    const uint64_t parts = even_parts(layout, p, blocks, p->count / along,
+                                      max_parts < MIN_PARTS ? 1 : max_parts, launch->resident_blocks);
     p->threads_along = along;
     p->flags |= along_first ? GR_COALESCE_ALONG_REDUCED : 0;
-    set_iterator(p, p->along.extent[0] * p->along.extent[1], along * GR_LANES(p->flags) * parts);
-    if (in_lanes && p->results == 1 && parts > 1) { /* see reduce_axis */
-        set_launch(launch, "axis", 1, gr_ceil_div(parts, GR_GENERAL_THREADS / along));
-        p->parts = parts;
-        return true;
-    }
+    set_iterator(p, p->along.extent[0] * p->along.extent[1], along * parts);
     return set_launch(launch, "axis", blocks, parts);
 }
 
@@ -482,9 +458,16 @@ static bool plan_one(const gr_layout *layout, gr_general_launch *launch) {
     const bool side_by_side = layout->packed && !layout->has_second && p->count > 0 && !few;
     if (gr_plan_pair_pieces(layout, launch))
         return true;
+    const bool all = side_by_side && !layout->only_axis;
+    if (gr_has_lanes(layout, p)) {
+        launch->writes_states = scattered;
+        if (side_by_side && has_tiles(layout) && plan_tiles(layout, launch))
+            return true;
+        launch->writes_states = false;
+        return gr_lanes_plan(layout, launch);
+    }
     if (side_by_side && layout->only_rows)
         return gr_plan_pieces(layout, launch) || gr_plan_rows(layout, launch) || plan_any(layout, launch);
-    const bool all = side_by_side && !layout->only_axis;
     if ((all && plan_map(layout, launch)) ||
         (side_by_side && has_tiles(layout) && plan_tiles(layout, launch)) ||
         (side_by_side && (gr_plan_pieces(layout, launch) || gr_plan_rows(layout, launch) ||

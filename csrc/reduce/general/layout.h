@@ -60,6 +60,7 @@ typedef struct gr_general_launch {
     uint32_t grid_x, grid_y;
     uint64_t resident_blocks; /* blocks that the reference device holds at once */
     bool of_pieces; /* The States of the launch are those of pieces: pass 2 combines them by their tree. */
+    bool of_lanes;  /* The same of lanes. */
     bool writes_states; /* The launch writes States for pass 2, as its kernel cannot write to a scattered
                            output. */
     gr_general_params params; /* The caller fills in `in`, `second`, `out`, `flags` and `initial`. */

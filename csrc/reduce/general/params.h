@@ -49,6 +49,8 @@ enum {
     GR_FOLD = 32,             /* `columns`: a block holds all replicas of its columns and combines them. */
     GR_TRIGGER_EARLY = 128,   /* Trigger the dependent launch when the kernel starts. */
     GR_OF_PIECES = 1 << 10,   /* `last`: the States are those of pieces, or of nodes of their tree. */
+    GR_OF_LANES = 1 << 11,    /* `last`: with GR_OF_PIECES, the tree is binary. */
+    GR_IN_LANES = 1 << 12,    /* `axis`: elements of a lane are lanes.step bytes apart. */
     GR_SCATTERED_OUTPUT = 64, /* output_layout or multiplicity is not trivial. */
 };
 
@@ -125,6 +127,27 @@ typedef struct gr_columns {
     int64_t low, high; /* bytes from `in` to the first byte of all elements, and to the end of the last one */
 } gr_columns;
 
+/* Work of `lanes`. A group of `threads` threads reduces 2^(lane_bits + turn_bits) neighbouring lanes of
+   `columns` neighbouring columns: 2^turn_bits sets of 2^lane_bits lanes, one set after the other, if in_sets,
+   and otherwise 2^turn_bits neighbouring lanes per thread. `axis` reads `each`, `rest` and `step` alone. */
+typedef struct gr_lanes {
+    uint64_t width;    /* columns per batch */
+    uint64_t slots;    /* groups of columns of all batches */
+    uint64_t period;   /* groups of columns per batch */
+    uint64_t each;     /* elements per lane, at least, */
+    uint64_t rest;     /* and lanes that have one more */
+    uint64_t step;     /* bytes from an element of a lane to the next one; of `lanes` whole vectors */
+    int64_t low, high; /* bytes from `in` to the lowest address of all elements, and behind the highest */
+    gr_fast_divmod by_period;     /* fast divisor of `period`, if period >= 2 */
+    uint32_t columns, by_columns; /* n / columns is (n * by) >> 32, if columns >= 2 */
+    uint32_t threads, by_threads; /* thread numbers are divided by (n * by) >> 16 */
+    uint32_t vectors, by_vectors; /* threads per row, or per sequence, each of which loads one vector of it */
+    uint32_t groups;              /* per block */
+    uint32_t lane_bits, turn_bits;
+    uint32_t in_sets;     /* whether a group takes sets of lanes: its rows may begin between two vectors */
+    uint32_t is_sequence; /* whether the rows of a set are contiguous and count as one row */
+} gr_lanes;
+
 /* Work of `tiles`: the elements are contiguous regions, each of `width` results whose elements alternate.
  * Their order depends on `lanes` alone, or threads start with different elements of their regions: see
  * vector_tiles.cuh. */
@@ -155,6 +178,7 @@ typedef struct gr_general_params {
         gr_rows rows;
         gr_pieces pieces;
         gr_columns columns;
+        gr_lanes lanes;
         gr_tiles tiles;
     };
     gr_strided_iterator

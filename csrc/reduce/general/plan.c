@@ -200,6 +200,7 @@ static bool plan_last(const gr_layout *layout, gr_general_plan *plan, const gr_g
         p->flags = GR_SCATTERED_OUTPUT;
     /* The tree of pieces leaves a single State as it is: a merge with no elements may move its point. */
     p->flags |= plan->launches[0].of_pieces || first->parts == 1 ? GR_OF_PIECES : 0u;
+    p->flags |= plan->launches[0].of_lanes ? GR_OF_PIECES | GR_OF_LANES : 0u;
     return gr_last_plan(last);
 }
 

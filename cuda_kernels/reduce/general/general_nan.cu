@@ -26,14 +26,14 @@ template <> constexpr unsigned pieces_occupancy<NanMean<float>, float> = 3;
 #define GR_SUMS(dtype, In)                                                                                   \
     GR_TAKES_ROWS(nansum, NanSum, dtype, In)                                                                 \
     GR_TAKES_ROWS(nanmean, NanMean, dtype, In)                                                               \
-    GR_PIECES(nansum, NanSum, dtype, In)                                                                     \
-    GR_PIECES(nanmean, NanMean, dtype, In)                                                                   \
+    GR_IN_FIXED_ORDER(nansum, NanSum, dtype, In)                                                             \
+    GR_IN_FIXED_ORDER(nanmean, NanMean, dtype, In)                                                           \
     GR_TILES(nansum, NanSum, dtype, In)                                                                      \
     GR_TILES(nanmean, NanMean, dtype, In)
 #define GR_REAL_ROW(dtype, In)                                                                               \
     GR_SUMS(dtype, In)                                                                                       \
     GR_TAKES_ROWS(nanprod, NanProd, dtype, In)                                                               \
-    GR_PIECES(nanprod, NanProd, dtype, In)                                                                   \
+    GR_IN_FIXED_ORDER(nanprod, NanProd, dtype, In)                                                           \
     GR_TILES(nanprod, NanProd, dtype, In)                                                                    \
     GR_TAKES_ROWS(nanmin, NanMin, dtype, In)                                                                 \
     GR_TAKES_ROWS(nanmax, NanMax, dtype, In)                                                                 \

@@ -10,6 +10,7 @@ namespace gr::reduce {
 template <class In> constexpr bool is_ordered<SumNorm<In>> = true;
 template <class In> constexpr bool is_ordered<RootNorm<In>> = true;
 template <class In> constexpr bool is_ordered<LogSumExp<In>> = true;
+template <class In> constexpr bool takes_sets<LogSumExp<In>> = false;
 
 // Results of logsumexp may be denominators of a softmax.
 template <class In>
@@ -56,9 +57,9 @@ template <> constexpr unsigned pieces_occupancy<LogSumExp<gr_bf16>, gr_bf16> = 2
     GR_TAKES_ROWS(sumnorm, SumNorm, dtype, In)                                                               \
     GR_TAKES_ROWS(rootnorm, RootNorm, dtype, In)                                                             \
     GR_TAKES_ROWS(logsumexp, LogSumExp, dtype, In)                                                           \
-    GR_PIECES(sumnorm, SumNorm, dtype, In)                                                                   \
-    GR_PIECES(rootnorm, RootNorm, dtype, In)                                                                 \
-    GR_PIECES(logsumexp, LogSumExp, dtype, In)                                                               \
+    GR_IN_FIXED_ORDER(sumnorm, SumNorm, dtype, In)                                                           \
+    GR_IN_FIXED_ORDER(rootnorm, RootNorm, dtype, In)                                                         \
+    GR_IN_FIXED_ORDER(logsumexp, LogSumExp, dtype, In)                                                       \
     GR_TILES(sumnorm, SumNorm, dtype, In)                                                                    \
     GR_TILES(rootnorm, RootNorm, dtype, In)                                                                  \
     GR_GENERAL(tiles, 1, logsumexp, dtype, reduce_exponential_tiles<In>)

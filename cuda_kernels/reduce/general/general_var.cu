@@ -1,7 +1,7 @@
 // general_var: the variance of elements of any dtype and layout.
 #include "reduce/ops/variance.cuh" // before the others: it has large States
 
-#include "reduce/general/lanes.cuh"
+#include "reduce/general/lane_columns.cuh"
 #include "reduce/general/vector_tiles.cuh"
 
 // Variances of integers of up to four bytes are exact in any order.
@@ -9,11 +9,11 @@
 #define GR_PIECES_OF_BITS_1 GR_DROP
 #define GR_PIECES_OF_BITS_2 GR_DROP
 #define GR_PIECES_OF_BITS_4 GR_DROP
-#define GR_PIECES_OF_BITS_8 GR_BOTH_PIECES
-#define GR_PIECES_OF_REAL(bytes) GR_BOTH_PIECES
-#define GR_PIECES_OF_COMPLEX(bytes) GR_BOTH_PIECES
-#define GR_BOTH_PIECES(op, F, dtype, In)                                                                     \
-    GR_PIECES(op, F, dtype, In)                                                                              \
+#define GR_PIECES_OF_BITS_8 GR_ALL_IN_ORDER
+#define GR_PIECES_OF_REAL(bytes) GR_ALL_IN_ORDER
+#define GR_PIECES_OF_COMPLEX(bytes) GR_ALL_IN_ORDER
+#define GR_ALL_IN_ORDER(op, F, dtype, In)                                                                    \
+    GR_IN_FIXED_ORDER(op, F, dtype, In)                                                                      \
     GR_MASKED_PIECES(op, F, dtype, In)
 
 // GR_TAKES_ALL of instantiate.cuh, with a kernel `tiles` of its own.
@@ -28,6 +28,7 @@
                 GR_OWN_LAST(op, F, dtype, In) GR_PIECES_OF_##kind(bytes)(op, F, dtype, In)
 
 namespace gr::reduce {
+template <class In> constexpr bool takes_sets<Var<In>> = false;
 template <class In> constexpr bool is_ordered<Var<In>> = var_kind<In> == 0 || var_kind<In> == 2;
 template <class In> constexpr bool has_long_finish<Var<In>> = var_kind<In> == 1 || var_kind<In> == 3;
 } // namespace gr::reduce

@@ -21,6 +21,7 @@ template <class F, class In> struct FromElement {
     static constexpr unsigned batch = is_batch ? batch_size<F, In> : 1;
     static constexpr unsigned in_flight =
         (sizeof(In) > 8 || sizeof(typename F::State) > 16) && batch < 8 ? 4 : 8;
+    static constexpr bool in_lanes = is_ordered<F>;
     using All = BatchAccumulator<F, In>;
     // For small elements that are compared in batches this was slower by two thirds.
     static constexpr bool whole_together = All::there && !(All::contest && sizeof(In) <= 2);
@@ -33,11 +34,19 @@ template <class F, class In> struct FromElement {
     static __device__ typename F::State add(typename F::State s, const Loaded &loaded, uint64_t k) {
         return Append<F, In>::to(s, loaded.x, k);
     }
+    // The State of lane number `number`, whose first element is at `from`.
+    static __device__ typename F::State lane(const gr_general_params &p, uint64_t from, uint64_t number) {
+        constexpr unsigned at_a_time =
+                               sizeof(typename F::State) <= 8 && sizeof(In) <= 4 ? 16 : batch_size < F,
+                           In >> in_flight ? batch : in_flight;
+        return lane_of<F, In, at_a_time>(from, p.lanes.step, p.lanes.each + (number < p.lanes.rest),
+                                         [](uint64_t at) { return *reinterpret_cast<const In *>(at); });
+    }
 };
 // What other loaders have in common unless they say otherwise: elements are taken one after the other, and
 // come with something from a second input.
 struct OneByOne {
-    static constexpr bool second = true, whole_together = false;
+    static constexpr bool second = true, whole_together = false, in_lanes = false;
     static constexpr unsigned at_once = 1, in_flight = 4, batch = 1;
     using All = BatchAccumulator<void, void>;
 };
@@ -219,7 +228,10 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
     put_all<F>(p, live, s, [&](unsigned j) { return first + j * GR_GENERAL_THREADS; });
 }
 
-template <class F> constexpr unsigned axis_occupancy = GR_AXIS_OCCUPANCY(occupancy_bytes<F>);
+template <class F>
+constexpr unsigned axis_occupancy = GR_AXIS_OCCUPANCY(occupancy_bytes<F>) > 3 && is_ordered<F>
+                                        ? 3
+                                        : GR_AXIS_OCCUPANCY(occupancy_bytes<F>);
 template <class F> constexpr unsigned whole_blocks = occupancy_bytes<F> > 8 ? 2 : 3;
 
 template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {
@@ -230,58 +242,58 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
     const bool along_first = p.flags & GR_COALESCE_ALONG_REDUCED;
     const unsigned along = along_first ? threadIdx.x % along_threads : threadIdx.x / columns;
     const unsigned column = along_first ? threadIdx.x / along_threads : threadIdx.x % columns;
-    // A block may have several parts of a single result.
-    const bool single = is_ordered<F> && p.results == 1;
-    const uint64_t result = single ? 0 : uint64_t(blockIdx.x) * columns + column;
-    const uint64_t part = single ? uint64_t(blockIdx.y) * columns + column : blockIdx.y;
-    const bool active = result < p.results && (!single || part < p.parts);
+    const uint64_t result = uint64_t(blockIdx.x) * columns + column;
+    const bool active = result < p.results;
 
     State x = F::identity();
     if (active) {
         const bool masked = UnderMask<From>::there && p.flags & GR_HAS_WHERE;
         State own[1];
-        chain_lanes<F>(p, own, slots + threadIdx.x, GR_GENERAL_THREADS, [&](unsigned j, State(&lane)[1]) {
-            const uint64_t thread = along + uint64_t(along_threads) * (j + lanes_of<F>(p) * part);
+        const uint64_t first = (along + uint64_t(along_threads) * blockIdx.y) * lanes_of<F>(p);
+        uint64_t start = 0;
+        if constexpr (From::in_lanes) {
+            start = p.in + uint64_t(offsets(p.keep, result).in) + first * uint64_t(p.along.stride[0]);
+            pdl_begin(p);
+        }
+        tree_of_lanes<F>(lanes_of<F>(p), own, [&](unsigned j, State(&lane)[1]) {
+            if constexpr (From::in_lanes)
+                if (!masked && p.flags & GR_IN_LANES) {
+                    lane[0] = From::lane(p, start + j * uint64_t(p.along.stride[0]), first + j);
+                    return;
+                }
             if (!masked)
-                lane[0] = share<F, From>(p, result, thread);
+                lane[0] = share<F, From>(p, result, first + j);
             if constexpr (UnderMask<From>::there)
                 if (masked)
-                    lane[0] = share<F, typename UnderMask<From>::type>(p, result, thread);
+                    lane[0] = share<F, typename UnderMask<From>::type>(p, result, first + j);
         });
         x = own[0];
     }
     if constexpr (is_ordered<F>)
         pdl_as_comments::pdl_launch_dependents();
     if (along_first && along_threads <= 32) {
-        x = combine_neighbours<F>(x, along_threads, GR_CHAIN(p.flags));
+        x = combine_neighbours<F>(x, along_threads, is_ordered<F>);
     } else {
         slots[threadIdx.x] = x;
         const unsigned apart = along_first ? 1 : columns; // slots between neighbours of one result
-        unsigned half = along_threads / 2;
-        if constexpr (is_ordered<F>)
-            if (const unsigned chain = GR_CHAIN(p.flags); chain > 1) {
-                const unsigned first = along_threads / chain;
+        if constexpr (is_ordered<F>) {
+            State *const first = slots + threadIdx.x - along * apart;
+            for (unsigned step = apart, half = along_threads / 2; half > 0; half /= 2, step *= 2) {
                 __syncthreads();
-                if (along < first) {
-#pragma unroll 1
-                    for (unsigned b = 1; b < chain; ++b)
-                        x = F::combine(x, slots[threadIdx.x + b * first * apart]);
-                    slots[threadIdx.x] = x;
-                }
-                half = first / 2;
+                State *const mine = first + 2 * along * step;
+                if (along < half)
+                    *mine = x = F::combine(*mine, mine[step]);
             }
-        for (; half > 0; half /= 2) {
-            __syncthreads();
-            if (along < half)
-                slots[threadIdx.x] = x = F::combine(x, slots[threadIdx.x + half * apart]);
+        } else {
+            for (unsigned half = along_threads / 2; half > 0; half /= 2) {
+                __syncthreads();
+                if (along < half)
+                    slots[threadIdx.x] = x = F::combine(x, slots[threadIdx.x + half * apart]);
+            }
         }
     }
-    if (along == 0 && active) {
-        if (single && !(p.flags & GR_FINAL))
-            put<F>(p, part, x);
-        else
-            put_one<F>(p, result, x);
-    }
+    if (along == 0 && active)
+        put_one<F>(p, result, x);
 }
 
 } // namespace gr::reduce

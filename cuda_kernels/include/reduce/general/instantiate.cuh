@@ -7,6 +7,7 @@
 #include "reduce/accumulate.cuh"
 #include "reduce/general/axis.cuh"
 #include "reduce/general/columns.cuh"
+#include "reduce/general/lane_columns.cuh"
 #include "reduce/general/last.cuh"
 #include "reduce/general/map.cuh"
 #include "reduce/general/masked_pieces.cuh"
@@ -61,6 +62,10 @@ constexpr unsigned masked_occupancy = sizeof(typename F::State) <= 4 ? 5 : pair_
 #define GR_TILES(op, F, dtype, In) GR_GENERAL(tiles, 1, op, dtype, reduce_ordered_tiles<F<In>, In>)
 #define GR_COLUMNS(op, F, dtype, In)                                                                         \
     GR_GENERAL(columns, (columns_occupancy<F<In>, In>), op, dtype, reduce_columns<F<In>, In>)
+// For operators whose order counts: contiguous rows, and others.
+#define GR_IN_FIXED_ORDER(op, F, dtype, In)                                                                  \
+    GR_PIECES(op, F, dtype, In)                                                                              \
+    GR_GENERAL(lanes, 2, op, dtype, reduce_lanes<F<In>, In>)
 
 // Pass 2: see shared_kernels.cuh.
 #ifndef GR_RESULT
@@ -124,7 +129,7 @@ constexpr unsigned masked_occupancy = sizeof(typename F::State) <= 4 ? 5 : pair_
 #define GR_IN_ORDER(op, F, dtype, In, kind) GR_IN_ORDER_##kind(op, F, dtype, In)
 #define GR_IN_ORDER_BITS GR_ANY_ORDER
 #define GR_IN_ORDER_REAL(op, F, dtype, In)                                                                   \
-    GR_PIECES(op, F, dtype, In)                                                                              \
+    GR_IN_FIXED_ORDER(op, F, dtype, In)                                                                      \
     GR_TILES(op, F, dtype, In)                                                                               \
     GR_MASKED_ROWS_##op(F, dtype, In)
 // Sums under a mask have the kernels of means, see csrc/reduce/masked/params.h.

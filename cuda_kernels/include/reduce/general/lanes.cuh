@@ -1,7 +1,7 @@
-// Results of rows with gaps, in an order that follows from the number of their elements alone. Element number
-// k belongs to lane k mod n, and each lane adds its elements one after the other. The States of lanes a, a +
-// m, a + 2 m, ... are combined one after the other, and those of the first m lanes by a tree. A thread has
-// one lane, or several lanes whose numbers are m apart.
+// Results whose elements are not contiguous, in an order that follows from their number alone. Element number
+// k belongs to lane k mod n, n being a power of two, and each lane adds its elements one after the other. A
+// binary tree combines neighbouring lanes: 0 and 1, 2 and 3, then these States. A thread has one lane or
+// several neighbouring ones, a block neighbouring ones of these, and pass 2 combines the States of blocks.
 #pragma once
 
 #include "reduce/general/general.cuh"
@@ -18,23 +18,68 @@ template <class F, class In>
 constexpr unsigned batch_size<F, In, decltype(void(&BatchAccumulator<F, In>::to_state))> =
     BatchAccumulator<F, In>::in_flight;
 
-// The States of the lanes of a thread, one after the other: of_lane(j, s) makes those of lane j. Those of the
-// lanes before it are in memory of the thread, `kept` and every `apart`-th State behind it.
+// Adds each element x(j) of a batch for which there(j) to what is kept of a lane, behind `rows` others.
+template <class F, class In, class Each, class There>
+__device__ void take_batch(typename BatchState<F, In>::ThreadState &kept, uint64_t rows, const Each &x,
+                           const There &there) {
+    constexpr unsigned batch = batch_size<F, In>;
+    if constexpr (BatchState<F, In>::there) {
+        BatchState<F, In>::template take<batch>(kept, uint32_t(rows), x, there);
+    } else if constexpr (BatchAccumulator<F, In>::there) {
+        kept = BatchAccumulator<F, In>::template add<batch>(kept, x, there, 0, 0);
+    } else {
+#pragma unroll
+        for (unsigned j = 0; j < batch; ++j)
+            if (there(j))
+                kept = Append<F, In>::to(kept, x(j), 0);
+    }
+}
+
+// The State of a lane of `count` elements, `step` bytes apart in memory of any kind: load(at) is the one at
+// address or offset `at`. N elements are in flight, whole batches.
+template <class F, class In, unsigned N, class At, class Load>
+__device__ typename F::State lane_of(At at, At step, uint64_t count, const Load &load) {
+    constexpr unsigned batch = batch_size<F, In>;
+    typename BatchState<F, In>::ThreadState kept = BatchState<F, In>::init();
+#pragma unroll 1
+    for (uint64_t done = 0; done < count; done += N) {
+        const unsigned turn = count - done < N ? unsigned(count - done) : N;
+        In loaded[N];
+#pragma unroll
+        for (unsigned j = 0; j < N; ++j, at += step)
+            if (j < turn)
+                loaded[j] = load(at);
+#pragma unroll
+        for (unsigned first = 0; first < N; first += batch)
+            if (first < turn)
+                take_batch<F, In>(
+                    kept, done + first, [&](unsigned j) { return loaded[first + j]; },
+                    [&](unsigned j) { return first + j < turn; });
+    }
+    return BatchState<F, In>::to_state(kept, count);
+}
+
+enum { GR_MAX_TURN_BITS = 8 }; // log2 of the lanes of a thread, or of the sets of a block: see lane_plan.c
+
+// Combines the States of 2^bits neighbouring lanes, one lane after the other: of_lane(j, s) makes those of
+// lane j. States of which the other branch is not there yet are kept in memory of the thread.
 template <class F, unsigned N, class OfLane>
-__device__ void chain_lanes(const gr_general_params &p, typename F::State (&s)[N], typename F::State *kept,
-                            unsigned apart, const OfLane &of_lane) {
+__device__ void tree_of_lanes(unsigned lanes, typename F::State (&s)[N], const OfLane &of_lane) {
     if constexpr (is_ordered<F>) {
-        const unsigned lanes = GR_LANES(p.flags);
+        typename F::State kept[GR_MAX_TURN_BITS][N];
 #pragma unroll 1
         for (unsigned j = 0; j < lanes; ++j) {
             of_lane(j, s);
-            if (lanes > 1)
+            unsigned level = 0;
+#pragma unroll 1
+            for (; j >> level & 1; ++level)
 #pragma unroll
-                for (unsigned e = 0; e < N; ++e) {
-                    if (j > 0)
-                        s[e] = F::combine(kept[e * apart], s[e]);
-                    kept[e * apart] = s[e];
-                }
+                for (unsigned e = 0; e < N; ++e)
+                    s[e] = F::combine(kept[level][e], s[e]);
+            if (j + 1 < lanes)
+#pragma unroll
+                for (unsigned e = 0; e < N; ++e)
+                    kept[level][e] = s[e];
         }
     } else {
         of_lane(0, s);
@@ -45,19 +90,12 @@ template <class F> __device__ unsigned lanes_of(const gr_general_params &p) {
     return is_ordered<F> ? GR_LANES(p.flags) : 1;
 }
 
-// Combines the States of `threads` neighbouring threads, a power of two up to a warp, into that of the first.
+// Combines the States of `threads` neighbouring threads, a power of two up to a warp, into that of the first:
+// neighbours first if `is_near`.
 template <class F>
-__device__ typename F::State combine_neighbours(typename F::State x, unsigned threads, unsigned chain) {
-    unsigned width = threads;
-    if constexpr (is_ordered<F>)
-        if (chain > 1) {
-            width = threads / chain;
-            const typename F::State mine = x;
-#pragma unroll 1
-            for (unsigned b = 1; b < chain; ++b)
-                x = F::combine(x, shuffle_down(mine, b * width, threads));
-        }
-    for (unsigned offset = width / 2; offset > 0; offset /= 2)
+__device__ typename F::State combine_neighbours(typename F::State x, unsigned threads, bool is_near) {
+    for (unsigned offset = is_near ? 1 : threads / 2; is_near ? offset < threads : offset > 0;
+         offset = is_near ? offset * 2 : offset / 2)
         x = F::combine(x, shuffle_down(x, offset, threads));
     return x;
 }

@@ -7,35 +7,45 @@
 
 namespace gr::reduce {
 
-// The States of pieces, by the tree of general_pieces: a node has GR_PIECE_BRANCHES branches. A thread
-// combines the first level of the States of a result, and the first threads the levels above it.
+// The States of pieces, by the tree of general_pieces, or of lanes, by the tree of lanes.cuh: a node has up
+// to GR_PIECE_BRANCHES branches, combined one after the other or as a binary tree. A thread combines the
+// first level of the States of a result, and the first threads the levels above it.
 template <class F>
 __device__ typename F::State combine_pieces(const gr_general_params &p, const typename F::State *in,
                                             typename F::State *shared, unsigned row, unsigned columns) {
     using State = typename F::State;
     constexpr unsigned branches = GR_PIECE_BRANCHES;
     unsigned left = unsigned(p.count);
-    State loaded[branches];
+    State x[branches];
 #pragma unroll
     for (unsigned j = 0; j < branches; ++j)
         if (in != nullptr && row * branches + j < left)
-            loaded[j] = in[(row * branches + j) * p.states];
-    State x = loaded[0];
+            x[j] = in[(row * branches + j) * p.states];
+    while (true) {
+        if (p.flags & GR_OF_LANES) {
 #pragma unroll
-    for (unsigned j = 1; j < branches; ++j)
-        if (row * branches + j < left)
-            x = F::combine(x, loaded[j]);
-    for (left = (left - 1) / branches + 1; left > 1; left = (left - 1) / branches + 1) {
-        __syncthreads();
-        shared[threadIdx.x] = x;
-        __syncthreads();
-        if (row * branches < left) {
-            x = shared[threadIdx.x + row * (branches - 1) * columns];
-            for (unsigned j = 1; j < branches && row * branches + j < left; ++j)
-                x = F::combine(x, shared[threadIdx.x + (row * (branches - 1) + j) * columns]);
+            for (unsigned apart = 1; apart < branches; apart *= 2)
+#pragma unroll
+                for (unsigned j = 0; j < branches; j += 2 * apart)
+                    if (row * branches + j + apart < left)
+                        x[j] = F::combine(x[j], x[j + apart]);
+        } else {
+#pragma unroll
+            for (unsigned j = 1; j < branches; ++j)
+                if (row * branches + j < left)
+                    x[0] = F::combine(x[0], x[j]);
         }
+        left = (left - 1) / branches + 1;
+        if (left == 1)
+            return x[0];
+        __syncthreads();
+        shared[threadIdx.x] = x[0];
+        __syncthreads();
+#pragma unroll
+        for (unsigned j = 0; j < branches; ++j)
+            if (row * branches + j < left)
+                x[j] = shared[threadIdx.x + (row * (branches - 1) + j) * columns];
     }
-    return x;
 }
 
 template <class F> __device__ void reduce_last(const gr_general_params &p) {

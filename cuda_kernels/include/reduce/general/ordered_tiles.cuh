@@ -3,6 +3,7 @@
 // shared memory, so that threads whose elements are a region apart read different banks.
 #pragma once
 
+#include "reduce/general/lanes.cuh"
 #include "reduce/general/tiles.cuh"
 
 namespace gr::reduce {
@@ -104,6 +105,11 @@ template <class F, class In> __device__ void reduce_ordered_tiles(const gr_gener
             const unsigned base = region * t.region + (result - region * t.width) + lane * t.width;
             const unsigned char *at = in + base * unsigned(sizeof(In)) + region * t.gap;
             unsigned left = mine;
+            if (BatchAccumulator<F, In>::there && t.width > 1) {
+                x = lane_of<F, In, batch_size<F, In>>(
+                    0u, stride, mine, [&](unsigned k) { return *reinterpret_cast<const In *>(at + k); });
+                left = 0;
+            }
 #pragma unroll 1
             for (; left >= 4; left -= 4) {
                 In loaded[4];
@@ -118,8 +124,7 @@ template <class F, class In> __device__ void reduce_ordered_tiles(const gr_gener
             for (; left > 0; --left, at += stride)
                 x = F::combine(x, F::load(*reinterpret_cast<const In *>(at), 0));
         }
-        for (unsigned offset = t.lanes / 2; offset > 0; offset /= 2)
-            x = F::combine(x, shuffle_down(x, offset, t.lanes));
+        x = combine_neighbours<F>(x, t.lanes, t.width > 1);
         if (lane == 0 && result < results)
             put<F>(p, first * t.width + result, x);
     }

@@ -1,5 +1,6 @@
 // general_tiles of variances: as in tiles.cuh, but the order of the elements of a result follows from t.lanes
-// alone. Each thread takes whole vectors from shared memory, as States merge slowly.
+// alone. Each thread takes whole vectors from shared memory, as States merge slowly, or of regions of several
+// columns a lane (see lanes.cuh).
 #pragma once
 
 #include "reduce/general/ordered_tiles.cuh"
@@ -74,10 +75,14 @@ template <class F, class A, class In> __device__ void reduce_vector_tiles(const 
         if (result < results) {
             const unsigned region = t.width == 1 ? result : result / t.width;
             const unsigned base = skew + region * t.region + (result - region * t.width);
-            x = in_vectors<F, A>(tile, base, t.width, unsigned(p.count), lane, t.lanes);
+            const unsigned mine = (unsigned(p.count) - lane + t.lanes - 1) / t.lanes;
+            if (is_ordered<F> && t.width > 1)
+                x = lane_of<F, In, batch_size<F, In>>(base + lane * t.width, t.lanes * t.width, mine,
+                                                      [&](unsigned k) { return tile.at(k); });
+            else
+                x = in_vectors<F, A>(tile, base, t.width, unsigned(p.count), lane, t.lanes);
         }
-        for (unsigned offset = t.lanes / 2; offset > 0; offset /= 2)
-            x = F::combine(x, shuffle_down(x, offset, t.lanes));
+        x = combine_neighbours<F>(x, t.lanes, is_ordered<F> && t.width > 1);
         if (lane == 0 && result < results)
             put<F>(p, first * t.width + result, x);
     }

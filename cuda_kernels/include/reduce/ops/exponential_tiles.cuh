@@ -40,6 +40,14 @@ template <class In> __device__ void reduce_exponential_tiles(const gr_general_pa
             return T(widen(*reinterpret_cast<const In *>(elements + k * stride)));
         };
         const unsigned mine = active ? (unsigned(p.count) - lane + t.lanes - 1) / t.lanes : 0;
+        if (t.width > 1) { // columns: see lanes.cuh
+            typename F::State x = lane_of<F, In, batch_size<F, In>>(
+                0u, stride, mine, [&](unsigned k) { return *reinterpret_cast<const In *>(elements + k); });
+            x = combine_neighbours<F>(x, t.lanes, true);
+            if (lane == 0 && active)
+                put<F>(p, first * t.width + result, x);
+            continue;
+        }
         T most = T(-INFINITY);
         unsigned k = 0;
         const auto compare = [&](T x) { most = wins<true>(x, most) ? x : most; };
