@@ -249,13 +249,13 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
     if (active) {
         const bool masked = UnderMask<From>::there && p.flags & GR_HAS_WHERE;
         State own[1];
-        const uint64_t first = (along + uint64_t(along_threads) * blockIdx.y) * lanes_of<F>(p);
+        const uint64_t first = (along + uint64_t(along_threads) * blockIdx.y) * lanes_of_thread<F>(p);
         uint64_t start = 0;
         if constexpr (From::in_lanes) {
             start = p.in + uint64_t(offsets(p.keep, result).in) + first * uint64_t(p.along.stride[0]);
             pdl_begin(p);
         }
-        tree_of_lanes<F>(lanes_of<F>(p), own, [&](unsigned j, State(&lane)[1]) {
+        tree_of_lanes<F>(lanes_of_thread<F>(p), own, [&](unsigned j, State(&lane)[1]) {
             if constexpr (From::in_lanes)
                 if (!masked && p.flags & GR_IN_LANES) {
                     lane[0] = From::lane(p, start + j * uint64_t(p.along.stride[0]), first + j);

@@ -86,7 +86,7 @@ __device__ void tree_of_lanes(unsigned lanes, typename F::State (&s)[N], const O
     }
 }
 
-template <class F> __device__ unsigned lanes_of(const gr_general_params &p) {
+template <class F> __device__ unsigned lanes_of_thread(const gr_general_params &p) {
     return is_ordered<F> ? GR_LANES(p.flags) : 1;
 }
 
