@@ -5,6 +5,8 @@ from mutants import INCLUDE, Mutant
 PLAN = "csrc/reduce/general/plan.c"
 PAIRS = INCLUDE + "reduce/general/pair_pieces.cuh"
 MASKED = INCLUDE + "reduce/general/masked_pieces.cuh"
+LANES = INCLUDE + "reduce/general/lane_columns.cuh"
+LANE_PLAN = "csrc/reduce/general/lane_plan.c"
 
 
 def layouts(name):
@@ -115,5 +117,21 @@ MUTANTS = (
         r"// (griddepcontrol\.\w+;",
         r"// (griddepcontrol\.launch\w+;",
         ("tests/packaging/test_build.py", "-k", "remarks"),
+    ),
+    Mutant(
+        "the lanes of columns follow from the number of results",
+        LANE_PLAN,
+        "gr_lanes_plan",
+        "gr_lanes_of(p->count);",
+        "gr_lanes_of(p->count / (p->results > 8 ? 2 : 1));",
+        ("tests/reductions/test_lanes.py",),
+    ),
+    Mutant(
+        "a lane of a sequence has one element less",
+        LANES,
+        "",
+        "(c.rest > lane ? c.rest - lane : 0)",
+        "(c.rest > lane + 1 ? c.rest - lane - 1 : 0)",
+        ("tests/reductions/test_lanes.py",),
     ),
 )
