@@ -19,7 +19,6 @@ enum {
     MIN_TILE_THREADS = 128,    /* where the order counts, and of a block together */
     MAX_TILE_ROW = 32,         /* bytes of a row in a region of several columns: wider rows fill sectors */
     MIN_ACROSS = 8,            /* min. neighbouring slots: narrower parts of rows read slower */
-    MIN_TREE = 16,             /* min. neighbouring threads of a result that have several lanes each */
     MIN_SECTOR_SLOTS = 2,      /* min. neighbouring slots if threads would be idle: a sector */
     MAX_UNALIGNED_ACROSS = 64, /* slots of an unaligned batch that one block combines */
     THREAD_ROWS = 16,          /* rows of a slot per thread, down to the next if threads would be idle */
@@ -53,11 +52,6 @@ enum {
     MAX_AXIS_PARTS = 512,          /* parts of a row that `axis` takes in a fixed order */
     SPLIT_BYTES = 1 << 23, /* total bytes from which more blocks than are resident can share results */
 };
-
-/* Elements that a thread of `columns` loads at once. */
-static uint64_t column_vector(const gr_layout *layout) {
-    return gr_min(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
-}
 
 static uint64_t columns_resident_blocks(const gr_layout *layout) {
     const uint64_t min_state = layout->item_bytes == 1 ? 8 : 0;
@@ -332,14 +326,6 @@ static bool plan_columns(const gr_layout *layout, gr_general_launch *launch) {
 
 /* ---- spread ---- */
 
-static void find_bounds(const gr_dims *dims, gr_columns *c) {
-    for (size_t d = 0; d < GR_MAX_DIMS; ++d) {
-        const int64_t last = (int64_t)(dims->extent[d] - 1) * dims->stride[d];
-        c->low += last < 0 ? last : 0;
-        c->high += last > 0 ? last : 0;
-    }
-}
-
 static bool plan_spread(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0], vector = column_vector(layout);
@@ -369,8 +355,8 @@ static bool plan_spread(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t parts = even_parts(layout, p, blocks, p->count / c.down,
                                       p->count / ((uint64_t)c.down * PART_ROWS), resident_blocks);
     c.high = (int64_t)item;
-    find_bounds(&p->keep, &c);
-    find_bounds(&p->along, &c);
+    gr_dims_bounds(&p->keep, &c.low, &c.high);
+    gr_dims_bounds(&p->along, &c.low, &c.high);
     set_divisors(&c);
     p->columns = c;
     set_iterator(p, p->along.extent[0], c.down * parts);

@@ -55,6 +55,14 @@ gr_strided_iterator gr_dims_iterator(const gr_dims *dims, uint64_t step) {
     return iterator;
 }
 
+void gr_dims_bounds(const gr_dims *dims, int64_t *low, int64_t *high) {
+    for (size_t d = 0; d < GR_MAX_DIMS; ++d) {
+        const int64_t last = (int64_t)(dims->extent[d] - 1) * dims->stride[d];
+        *low += last < 0 ? last : 0;
+        *high += last > 0 ? last : 0;
+    }
+}
+
 void gr_dims_swap(gr_dims *dims, size_t a, size_t b) {
     const gr_dims old = *dims;
     dims->extent[a] = old.extent[b];

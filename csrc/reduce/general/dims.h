@@ -17,6 +17,9 @@ void gr_dims_divide(gr_dims *dims);
 /* The iterator over the first two dimensions that advances `step` elements per increment. */
 gr_strided_iterator gr_dims_iterator(const gr_dims *dims, uint64_t step);
 
+/* Moves `low` and `high`, bytes from an element, to the lowest and the highest first byte of all elements. */
+void gr_dims_bounds(const gr_dims *dims, int64_t *low, int64_t *high);
+
 void gr_dims_swap(gr_dims *dims, size_t a, size_t b);
 
 #endif

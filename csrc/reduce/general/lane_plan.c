@@ -6,6 +6,7 @@
 #include "base/powers.h"
 #include "reduce/general/dims.h"
 #include "reduce/general/lane_order.h"
+#include "reduce/general/launch.h"
 #include "reduce/lanes/params.h"
 
 /* Measured on an H200: benchmarks/results/columns_order_h200.json. */
@@ -20,8 +21,7 @@ enum {
     PASS_LEVEL = 60,     /* and of twice as many parts */
     BYTES_PER_NS = 4500, /* of all multiprocessors */
     STATE_BYTES = 16,    /* that pass 2 writes and reads per State */
-    SECTOR = 32,         /* bytes that memory transfers at least, */
-    LINE = 128,          /* and that neighbouring threads should read */
+    LINE = 128,          /* bytes that neighbouring threads should read */
     VECTOR_ROWS = 8,     /* elements of a lane that a thread of `lanes` has in flight, */
     AXIS_ROWS = 16,      /* and one of `axis` */
     LANES_PER_SM = 2,    /* blocks per multiprocessor */
@@ -44,7 +44,8 @@ typedef struct choice {
 /* What the blocks of a launch have to do: threads have `rows` elements of each of `elements` results in
    flight, and a block `bytes` of one row. */
 typedef struct work {
-    uint64_t blocks, per_sm;
+    uint64_t blocks;
+    unsigned per_sm;
     uint64_t count, turns; /* elements per lane, and lanes per thread */
     uint64_t rows, elements, bytes;
     uint64_t waste; /* tenths */
@@ -62,8 +63,8 @@ static bool is_slow_to_add(const gr_layout *layout) {
 /* Estimated ns: waves of blocks, in each of which threads load and add up what is in flight, and pass 2. */
 static uint64_t time_of(const gr_layout *layout, const gr_general_params *p, const work *w, uint64_t parts) {
     const uint64_t multiprocessors = (uint64_t)gr_reference_device.multiprocessors;
-    const uint64_t blocks = w->blocks * parts, resident = multiprocessors * w->per_sm;
-    const uint64_t waves = gr_ceil_div(blocks, resident), at_once = gr_min(blocks, resident);
+    const uint64_t blocks = w->blocks * parts, most = resident(w->per_sm);
+    const uint64_t waves = gr_ceil_div(blocks, most), at_once = gr_min(blocks, most);
     const uint64_t turns = gr_ceil_div(w->count, w->rows) * w->turns, rows = gr_min(w->count, w->rows);
     const uint64_t cycles = layout->compute_bound ? 30 : is_slow_to_add(layout) ? 12 : 3;
     const uint64_t warps = gr_max(2, gr_ceil_div(at_once * 2, multiprocessors)); /* of a scheduler */
@@ -79,7 +80,10 @@ static uint64_t time_of(const gr_layout *layout, const gr_general_params *p, con
 
 /* Tenths of the bytes that threads need which neighbouring threads read, of `bytes` side by side. */
 static uint64_t waste_of(uint64_t bytes) {
-    return bytes >= LINE ? 10 : bytes >= LINE / 2 ? 11 : bytes >= SECTOR ? 13 : 13 * SECTOR / bytes;
+    return bytes >= LINE           ? 10
+           : bytes >= LINE / 2     ? 11
+           : bytes >= SECTOR_BYTES ? 13
+                                   : 13 * SECTOR_BYTES / bytes;
 }
 
 /* A factor on the estimate for `lanes`, in percent: vectors of doubles, and those of large arrays,
@@ -89,16 +93,11 @@ static uint64_t weight_of(const gr_layout *layout, const gr_general_params *p) {
     return has_large_state(layout) ? 140 : layout->item_bytes == 8 ? 75 : large ? 80 : 100;
 }
 
-/* Elements of a vector. */
-static uint64_t vector_of(const gr_layout *layout) {
-    return gr_min(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
-}
-
 /* Tries groups of 2^lane_bits rows with several numbers of parts. Rows begin between two vectors if they are
    not `aligned`. */
 static void try_groups(const gr_layout *layout, const gr_general_params *p, gr_lanes c, bool aligned,
                        uint32_t lanes, choice *best) {
-    const uint64_t vector = vector_of(layout);
+    const uint64_t vector = column_vector(layout);
     const uint64_t row = c.is_sequence ? (uint64_t)c.columns << c.lane_bits : c.columns;
     c.vectors = (uint32_t)gr_ceil_div(row + (aligned ? 0 : vector - 1), vector);
     c.threads = c.is_sequence ? c.vectors : c.vectors << c.lane_bits;
@@ -116,9 +115,8 @@ static void try_groups(const gr_layout *layout, const gr_general_params *p, gr_l
         .waste = c.is_sequence ? 10 : waste_of(c.columns * layout->item_bytes),
     };
     w.bytes = gr_min(c.groups, c.slots) * c.threads * vector * layout->item_bytes;
-    const uint64_t resident = (uint64_t)gr_reference_device.multiprocessors * LANES_PER_SM;
     const uint32_t all = lanes >> c.lane_bits;
-    const uint32_t enough = gr_power_of_two_from(gr_ceil_div(resident, w.blocks), all);
+    const uint32_t enough = gr_power_of_two_from(gr_ceil_div(resident(LANES_PER_SM), w.blocks), all);
     const bool scattered = p->flags & GR_SCATTERED_OUTPUT;
     for (uint32_t parts = enough > 2 ? enough / 2 : 1; parts <= gr_min(all, 4 * enough); parts *= 2) {
         if (all / parts > MAX_TURNS || parts > MAX_PARTS)
@@ -134,17 +132,10 @@ static void try_groups(const gr_layout *layout, const gr_general_params *p, gr_l
     }
 }
 
-static bool starts_aligned(const gr_layout *layout, const gr_general_params *p, uint64_t bytes) {
-    bool aligned = layout->origin % bytes == 0;
-    for (size_t d = 1; d < GR_MAX_DIMS; ++d)
-        aligned = aligned && (p->keep.extent[d] == 1 || p->keep.stride[d] % (int64_t)bytes == 0);
-    return aligned;
-}
-
 /* Sets of lanes whose rows are contiguous, and count as one row. */
 static void try_sequences(const gr_layout *layout, const gr_general_params *p, gr_lanes c, bool starts,
                           uint32_t lanes, choice *best) {
-    const uint64_t vector = vector_of(layout), row = c.width * layout->item_bytes;
+    const uint64_t vector = column_vector(layout), row = c.width * layout->item_bytes;
     c.in_sets = c.is_sequence = 1;
     c.columns = (uint32_t)c.width;
     const uint32_t most = gr_power_of_two_up_to((GR_GENERAL_THREADS - 1) * vector / c.width, lanes);
@@ -157,9 +148,9 @@ static void try_sequences(const gr_layout *layout, const gr_general_params *p, g
 
 static void try_lanes(const gr_layout *layout, const gr_general_params *p, uint32_t lanes, choice *best) {
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0];
-    const uint64_t vector = vector_of(layout), bytes = vector * item;
+    const uint64_t vector = column_vector(layout), bytes = vector * item;
     const int64_t stride = p->along.stride[0];
-    const bool starts = starts_aligned(layout, p, bytes);
+    const bool starts = starts_aligned(layout, &p->keep, 1, bytes);
     const bool aligned = starts && width % vector == 0 && stride % (int64_t)bytes == 0;
     gr_lanes c = {
         .width = width, .each = p->count / lanes, .rest = p->count % lanes, .step = lanes * (uint64_t)stride};
@@ -190,10 +181,10 @@ static uint64_t waste_of_threads(const gr_general_params *p, uint64_t item, uint
                                  bool has_lanes) {
     const uint64_t row = gr_magnitude(p->along.stride[0]), next = gr_magnitude(p->keep.stride[0]);
     if (row <= next || p->results == 1) /* neighbouring lanes are closer than neighbouring results */
-        return 10 * gr_min(row, SECTOR) / item;
+        return 10 * gr_min(row, SECTOR_BYTES) / item;
     const uint64_t here = gr_min(columns, p->keep.extent[0]), side = here * next, used = here * item;
-    const uint64_t read = side >= LINE ? side : gr_min(gr_max(side, SECTOR) + SECTOR / 4, LINE);
-    return gr_max(10, 10 * (has_lanes || row < SECTOR ? gr_min(read, gr_max(row, used)) : read) / used);
+    const uint64_t read = side >= LINE ? side : gr_min(gr_max(side, SECTOR_BYTES) + SECTOR_BYTES / 4, LINE);
+    return gr_max(10, 10 * (has_lanes || row < SECTOR_BYTES ? gr_min(read, gr_max(row, used)) : read) / used);
 }
 
 static void try_axis(const gr_layout *layout, const gr_general_params *p, uint32_t along, bool along_first,
@@ -209,8 +200,8 @@ static void try_axis(const gr_layout *layout, const gr_general_params *p, uint32
         .waste = waste_of_threads(p, layout->item_bytes, columns, along > 1),
         .levels = gr_log2(along) + 1,
     };
-    const uint64_t resident = (uint64_t)gr_reference_device.multiprocessors * AXIS_PER_SM;
-    const uint32_t all = lanes / along, enough = gr_power_of_two_from(gr_ceil_div(resident, w.blocks), all);
+    const uint32_t all = lanes / along;
+    const uint32_t enough = gr_power_of_two_from(gr_ceil_div(resident(AXIS_PER_SM), w.blocks), all);
     /* Neighbouring threads of one result have neighbouring lanes, one each. */
     for (uint32_t parts = along_first  ? all
                           : enough > 2 ? enough / 2
@@ -267,20 +258,12 @@ static void try_all_axis(const gr_layout *layout, const gr_general_params *p, bo
 
 /* ---- the choice ---- */
 
-static void find_low_and_high(const gr_dims *dims, gr_lanes *c) {
-    for (size_t d = 0; d < GR_MAX_DIMS; ++d) {
-        const int64_t last = (int64_t)(dims->extent[d] - 1) * dims->stride[d];
-        c->low += last < 0 ? last : 0;
-        c->high += last > 0 ? last : 0;
-    }
-}
-
 /* Fills in what the kernel `lanes` needs besides. */
 static void finish_lanes(const gr_layout *layout, gr_general_params *p) {
     gr_lanes *c = &p->lanes;
     c->high = (int64_t)layout->item_bytes;
-    find_low_and_high(&p->keep, c);
-    find_low_and_high(&p->along, c);
+    gr_dims_bounds(&p->keep, &c->low, &c->high);
+    gr_dims_bounds(&p->along, &c->low, &c->high);
     c->by_period = gr_fast_divmod_of(gr_max(c->period, 2));
     c->by_columns = c->columns > 1 ? (uint32_t)(((uint64_t)1 << 32) / c->columns + 1) : 0;
     c->by_vectors = (1u << 16) / c->vectors + 1;
@@ -302,11 +285,8 @@ bool gr_lanes_plan(const gr_layout *layout, gr_general_launch *launch) {
         try_whole(layout, p, &best);
     if (best.time == UINT64_MAX)
         return false;
-    launch->kernel = best.kernel;
     launch->of_lanes = true;
-    launch->grid_x = (uint32_t)best.blocks;
-    launch->grid_y = (uint32_t)best.parts;
-    p->parts = best.parts;
+    set_launch(launch, best.kernel, best.blocks, best.parts);
     p->lanes = best.lanes;
     if (best.lanes.threads > 0) {
         launch->writes_states = p->flags & GR_SCATTERED_OUTPUT;

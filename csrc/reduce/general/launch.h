@@ -45,6 +45,21 @@ static inline uint64_t units_per_thread(uint64_t all, uint64_t threads, uint64_t
     return 2 * each >= max_each ? max_each : gr_max(min_each, each);
 }
 
+/* Elements of neighbouring results that a thread of `columns` or `lanes` loads at once. */
+static inline uint64_t column_vector(const gr_layout *layout) {
+    return gr_min(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
+}
+
+/* Whether the first result, and its neighbours along each kept dimension from number `first` on, begin at
+   multiples of as many bytes. */
+static inline bool starts_aligned(const gr_layout *layout, const gr_dims *keep, size_t first,
+                                  uint64_t bytes) {
+    bool aligned = layout->origin % bytes == 0;
+    for (size_t d = first; d < GR_MAX_DIMS; ++d)
+        aligned = aligned && (keep->extent[d] == 1 || keep->stride[d] % (int64_t)bytes == 0);
+    return aligned;
+}
+
 /* Whether the operator has the kernel `tiles`. */
 static inline bool has_tiles(const gr_layout *layout) {
     return !layout->only_axis || (layout->has_pieces && !layout->only_rows);

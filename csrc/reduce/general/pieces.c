@@ -139,9 +139,7 @@ bool gr_plan_pieces(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t all = gr_ceil_div(vectors * GR_VECTOR_BYTES, GR_STRIP_BYTES << p->pieces.lane_bits);
     const uint64_t threads = launch->resident_blocks * GR_GENERAL_THREADS;
     const uint64_t parts = share_row(p, &p->pieces, all, threads, item, layout->compute_bound);
-    bool aligned = layout->origin % GR_VECTOR_BYTES == 0;
-    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
-        aligned = aligned && (p->keep.extent[d] == 1 || p->keep.stride[d] % GR_VECTOR_BYTES == 0);
+    const bool aligned = starts_aligned(layout, &p->keep, 0, GR_VECTOR_BYTES);
     p->flags |= aligned ? 0u : GR_UNALIGNED_ROWS;
     launch->of_pieces = true;
     return set_launch(launch, "pieces", gr_ceil_div(p->results, GR_GENERAL_THREADS / p->threads_along),
