@@ -5,7 +5,7 @@
 /* Release threshold of the pool: freed memory up to this size stays in the pool for the next call; the rest
  * returns to the driver at the next synchronization. To map it again takes more than 1 ms per GB on an H200.
  */
-enum { MIN_THRESHOLD = 256 << 20, THRESHOLD_SHARE = 64 }; /* bytes; one of so many parts of the memory */
+enum { MIN_THRESHOLD = 256 << 20, THRESHOLD_SHARE = 64 }; /* bytes; 1/64 of the device memory */
 
 gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error) {
     const gr_cuda_driver *driver = self->driver;

@@ -36,7 +36,7 @@ enum {
     GR_ORDERED_ENDS = 2,    /* one does */
 };
 
-/* The binary logarithm of the rows of a chunk, of a segment of so many rows. */
+/* The binary logarithm of the rows of a chunk, given the rows of its segment. */
 GR_ORDERED_FUNCTION uint32_t gr_ordered_chunk_shift(int64_t rows) {
     return rows <= 1 << 16 ? 9u : rows <= 1 << 22 ? 10u : rows <= 1 << 26 ? 11u : 12u;
 }

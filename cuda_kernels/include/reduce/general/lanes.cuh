@@ -90,8 +90,8 @@ template <class F> __device__ unsigned lanes_of_thread(const gr_general_params &
     return is_ordered<F> ? GR_LANES(p.flags) : 1;
 }
 
-// Combines the States of `threads` neighbouring threads, a power of two up to a warp, into that of the first:
-// neighbours first if `is_near`.
+// Combines the States of `threads` neighbouring threads, a power of two up to a warp, into the State of the
+// first thread: neighbours first if `is_near`.
 template <class F>
 __device__ typename F::State combine_neighbours(typename F::State x, unsigned threads, bool is_near) {
     for (unsigned offset = is_near ? 1 : threads / 2; is_near ? offset < threads : offset > 0;

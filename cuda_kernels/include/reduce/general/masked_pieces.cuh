@@ -78,7 +78,7 @@ template <class F, class In, unsigned N> struct StripUnderMask {
             const In *element = x;
             uint64_t flag = mask;
 #pragma unroll
-            for (unsigned k = 0; k < N; ++k) { // in place of missing elements the last one
+            for (unsigned k = 0; k < N; ++k) { // the last element instead of missing ones
                 one[k] = *element;
                 flags[k] = *reinterpret_cast<const uint8_t *>(flag);
                 element += k + 1 < count ? apart : 0;

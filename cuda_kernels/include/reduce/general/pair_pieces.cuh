@@ -1,7 +1,7 @@
 // general_pieces of two vectors, and general_masked_pieces of a vector under a mask: results of contiguous
 // elements, in an order that follows from their number alone, as in pieces.cuh. A strip has a few elements of
-// each lane, which loads them one by one, beside its neighbours, so that vectors and masks may begin at any
-// address.
+// each lane, which loads them one by one; neighbouring lanes load neighbouring elements. Vectors and masks
+// may begin at any address.
 #pragma once
 
 #include "reduce/general/pieces.cuh"
@@ -15,7 +15,7 @@ constexpr unsigned pair_occupancy = sizeof(typename F::State) > 16  ? 2
                                                                     : 4;
 
 // A strip of pairs: N of each lane, `apart` elements from each other. `whole` makes the State of all, `of`
-// that of the first `count`, of which there is one at least.
+// the State of the first `count`, one at least.
 template <class F, class In, unsigned N> struct StripOfPairs {
     using State = typename F::State;
     using First = In;
