@@ -6,7 +6,8 @@ PLAN = "csrc/reduce/general/plan.c"
 PAIRS = INCLUDE + "reduce/general/pair_pieces.cuh"
 MASKED = INCLUDE + "reduce/general/masked_pieces.cuh"
 LANES = INCLUDE + "reduce/general/lane_columns.cuh"
-LANE_PLAN = "csrc/reduce/general/lane_plan.c"
+LANE_PLAN, LANE_ORDER = "csrc/reduce/general/lane_plan.c", "csrc/reduce/general/lane_order.c"
+AXIS = INCLUDE + "reduce/general/axis.cuh"
 
 
 def layouts(name):
@@ -125,6 +126,30 @@ MUTANTS = (
         "gr_lanes_of(p->count);",
         "gr_lanes_of(p->count / (p->results > 8 ? 2 : 1));",
         ("tests/reductions/test_lanes.py",),
+    ),
+    Mutant(
+        "two vectors count as contiguous if one is",
+        LANE_ORDER,
+        "is_contiguous",
+        "(!layout->pair || along->second_stride[0] == item)",
+        "true",
+        ("tests/reductions/test_pairs_of_columns.py", "-k", "one_vector"),
+    ),
+    Mutant(
+        "the parts of complex numbers have the order of other axes",
+        LANE_ORDER,
+        "has_neighbours",
+        "along->extent[0] == 2",
+        "along->extent[0] == 3",
+        ("tests/reductions/test_pairs_of_columns.py", "-k", "same_bits and norm"),
+    ),
+    Mutant(
+        "a lane of pairs has one element less",
+        AXIS,
+        "FromPair",
+        "uint64_t left = p.lanes.each + (number < p.lanes.rest);",
+        "uint64_t left = p.lanes.each;",
+        ("tests/reductions/test_pairs_of_columns.py", "-k", "no_pair_is_lost"),
     ),
     Mutant(
         "a lane of a sequence has one element less",

@@ -78,8 +78,9 @@ WAYS = [
     ((300, 1023), (0,), 0, "float32", "axis, columns ragged last; axis"),
     ((70, 1023), (0,), 0, "float32", "axis, spread; axis"),
     ((10, 1023), (0,), 0, "float32", "axis"),
-    ((3000, 1023), (0,), 0, "float32", "axis last, columns ragged last; axis last"),
-    ((4200, 1023), (0,), 0, "float32", "lanes last, columns ragged last"),
+    ((3000, 1023), (0,), 0, "float32", "axis, columns ragged last; axis last"),
+    ((4200, 1023), (0,), 0, "float32", "axis last, columns ragged last"),
+    ((4200, 1000), (0,), 0, "float32", "lanes last, columns last"),
     ((3, 140_001), (0,), 0, "float32", "whole"),
     ((3, 4, 2, 5, 3), (0, 2, 4), 0, "float32", "axis"),
 ]  # fmt: skip

@@ -2,6 +2,9 @@
 #include "reduce/general/instantiate.cuh"
 #include "reduce/ops/pairs.cuh"
 
+template <class In> constexpr bool is_ordered<Average<In>> = true;
+template <class In> constexpr bool is_ordered<VecDot<In>> = true;
+
 #define GR_REAL_ROW(dtype, In) GR_TAKES_TWO(average, Average, dtype, In, true)
 #define GR_COMPLEX_ROW(dtype, In)                                                                            \
     GR_TAKES_TWO(average, Average, dtype, In, true)                                                          \

@@ -1,6 +1,6 @@
 // general_axis and general_whole: the kernels for any layout, for pairs of elements and, except for `whole`,
 // for a `where` mask. The threads of a block share results and elements (`axis`), or each takes whole
-// results. The other general kernels are for contiguous elements.
+// results. The other general kernels are for contiguous elements or results.
 #pragma once
 
 #include "reduce/general/lanes.cuh"
@@ -34,12 +34,13 @@ template <class F, class In> struct FromElement {
     static __device__ typename F::State add(typename F::State s, const Loaded &loaded, uint64_t k) {
         return Append<F, In>::to(s, loaded.x, k);
     }
-    // The State of lane number `number`, whose first element is at `from`.
-    static __device__ typename F::State lane(const gr_general_params &p, uint64_t from, uint64_t number) {
-        constexpr unsigned at_a_time =
-                               sizeof(typename F::State) <= 8 && sizeof(In) <= 4 ? 16 : batch_size < F,
-                           In >> in_flight ? batch : in_flight;
-        return lane_of<F, In, at_a_time>(from, p.lanes.step, p.lanes.each + (number < p.lanes.rest),
+    // The State of lane number `number`. `from`: the offset of its first element.
+    static __device__ typename F::State lane(const gr_general_params &p, const Offsets &from,
+                                             uint64_t number) {
+        constexpr unsigned many = batch > in_flight ? batch : in_flight;
+        constexpr unsigned at_a_time = sizeof(typename F::State) <= 8 && sizeof(In) <= 4 ? 16 : many;
+        return lane_of<F, In, at_a_time>(p.in + uint64_t(from.in), p.lanes.step,
+                                         p.lanes.each + (number < p.lanes.rest),
                                          [](uint64_t at) { return *reinterpret_cast<const In *>(at); });
     }
 };
@@ -72,6 +73,7 @@ template <class F, class In> struct UnderMask<FromElement<F, In>> {
 };
 
 template <class F, class In> struct FromPair : OneByOne {
+    static constexpr bool in_lanes = is_ordered<F>;
     static constexpr unsigned at_once = 2, in_flight = sizeof(In) > 8 ? 2 : 4;
     struct Loaded {
         In x, y;
@@ -81,6 +83,30 @@ template <class F, class In> struct FromPair : OneByOne {
     }
     static __device__ typename F::State add(typename F::State s, const Loaded &loaded, uint64_t) {
         return F::combine(s, F::load(loaded.x, loaded.y));
+    }
+    // As in FromElement.
+    static __device__ typename F::State lane(const gr_general_params &p, Offsets from, uint64_t number) {
+        constexpr unsigned at_a_time = sizeof(In) * sizeof(typename F::State) > 128 ? 4 : 8;
+        typename F::State s = F::identity();
+        uint64_t left = p.lanes.each + (number < p.lanes.rest);
+#pragma unroll 1
+        while (left > 0) {
+            const unsigned turn = left < at_a_time ? unsigned(left) : at_a_time;
+            Loaded loaded[at_a_time];
+#pragma unroll
+            for (unsigned j = 0; j < at_a_time; ++j) {
+                if (j < turn)
+                    loaded[j] = fetch(p, from.in, from.second);
+                from.in += p.iterator.increment;
+                from.second += p.iterator.second_increment;
+            }
+#pragma unroll
+            for (unsigned j = 0; j < at_a_time; ++j)
+                if (j < turn)
+                    s = add(s, loaded[j], 0);
+            left -= turn;
+        }
+        return s;
     }
 };
 
@@ -228,10 +254,12 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
     put_all<F>(p, live, s, [&](unsigned j) { return first + j * GR_GENERAL_THREADS; });
 }
 
+// Blocks per multiprocessor that registers must allow.
 template <class F>
 constexpr unsigned axis_occupancy = GR_AXIS_OCCUPANCY(occupancy_bytes<F>) > 3 && is_ordered<F>
                                         ? 3
                                         : GR_AXIS_OCCUPANCY(occupancy_bytes<F>);
+template <class In> constexpr unsigned pair_axis_occupancy = sizeof(In) > 4 ? 2 : 3;
 template <class F> constexpr unsigned whole_blocks = occupancy_bytes<F> > 8 ? 2 : 3;
 
 template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {
@@ -250,15 +278,19 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
         const bool masked = UnderMask<From>::there && p.flags & GR_HAS_WHERE;
         State own[1];
         const uint64_t first = (along + uint64_t(along_threads) * blockIdx.y) * lanes_of_thread<F>(p);
-        uint64_t start = 0;
+        Offsets start = {};
         if constexpr (From::in_lanes) {
-            start = p.in + uint64_t(offsets(p.keep, result).in) + first * uint64_t(p.along.stride[0]);
+            start = offsets(p.keep, result);
+            start.in += int64_t(first) * p.along.stride[0];
+            start.second += int64_t(first) * p.along.second_stride[0];
             pdl_begin(p);
         }
         tree_of_lanes<F>(lanes_of_thread<F>(p), own, [&](unsigned j, State(&lane)[1]) {
             if constexpr (From::in_lanes)
                 if (!masked && p.flags & GR_IN_LANES) {
-                    lane[0] = From::lane(p, start + j * uint64_t(p.along.stride[0]), first + j);
+                    lane[0] = From::lane(
+                        p, {start.in + j * p.along.stride[0], start.second + j * p.along.second_stride[0]},
+                        first + j);
                     return;
                 }
             if (!masked)

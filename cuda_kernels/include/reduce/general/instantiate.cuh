@@ -56,6 +56,8 @@ constexpr unsigned masked_occupancy = sizeof(typename F::State) <= 4 ? 5 : pair_
 #define GR_PAIR_PIECES(op, F, dtype, In, is_average)                                                         \
     GR_GENERAL(pieces, (pair_occupancy<F<In>>), op, dtype,                                                   \
                reduce_pair_pieces<F<In>, StripOfPairs<F<In>, In, GR_PAIR_ELEMENTS(sizeof(In), is_average)>>)
+#define GR_PAIR_AXIS(op, F, dtype, In)                                                                       \
+    GR_GENERAL(axis, (pair_axis_occupancy<In>), op, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)
 #define GR_MASKED_PIECES(op, F, dtype, In)                                                                   \
     GR_GENERAL(masked_pieces, (masked_occupancy<F<In>>), op, dtype,                                          \
                reduce_pair_pieces<F<In>, StripUnderMask<F<In>, In, GR_MASKED_ELEMENTS(sizeof(In))>>)
@@ -99,11 +101,12 @@ constexpr unsigned masked_occupancy = sizeof(typename F::State) <= 4 ? 5 : pair_
 
 // For any layout; the last argument is the type that loads elements.
 #define GR_AXIS(op, F, dtype, ...)                                                                           \
-    GR_GENERAL(axis, 1, op, dtype, reduce_axis<F, __VA_ARGS__>)                                              \
+    GR_GENERAL(axis, 2, op, dtype, reduce_axis<F, __VA_ARGS__>)                                              \
     GR_GENERAL(last, 1, op, dtype, reduce_last<F>)
 #define GR_TAKES_AXIS(op, F, dtype, In) GR_AXIS(op, F<In>, dtype, FromElement<F<In>, In>)
 #define GR_TAKES_TWO(op, F, dtype, In, is_average)                                                           \
-    GR_AXIS(op, F<In>, dtype, FromPair<F<In>, In>)                                                           \
+    GR_PAIR_AXIS(op, F, dtype, In)                                                                           \
+    GR_GENERAL(last, 1, op, dtype, reduce_last<F<In>>)                                                       \
     GR_PAIR_PIECES(op, F, dtype, In, is_average)
 #define GR_TAKES_ROWS(op, F, dtype, In)                                                                      \
     GR_TAKES_AXIS(op, F, dtype, In)                                                                          \
@@ -154,10 +157,9 @@ constexpr unsigned masked_occupancy = sizeof(typename F::State) <= 4 ? 5 : pair_
     GR_GENERAL(masked_axis, 1, op, dtype, reduce_axis<F<In>, FromMasked<F<In>, In>>)
 
 #define GR_TAKES_PAIR(op, F, dtype, In, kind, ...)                                                           \
-    GR_TAKES_PAIR_##kind(op, F, dtype, In)                                                                   \
-        GR_GENERAL(axis, 1, op, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                              \
-            GR_GENERAL(whole, 1, op, dtype, reduce_whole<F<In>, FromPair<F<In>, In>>)                        \
-                GR_GENERAL(last, 1, op, dtype, reduce_last<F<In>>)
+    GR_TAKES_PAIR_##kind(op, F, dtype, In) GR_PAIR_AXIS(op, F, dtype, In)                                    \
+        GR_GENERAL(whole, 2, op, dtype, reduce_whole<F<In>, FromPair<F<In>, In>>)                            \
+            GR_GENERAL(last, 1, op, dtype, reduce_last<F<In>>)
 
 #define GR_TAKES_PAIR_BITS(...)
 #define GR_TAKES_PAIR_REAL(op, F, dtype, In) GR_PAIR_PIECES(op, F, dtype, In, false)
