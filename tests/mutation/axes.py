@@ -96,7 +96,7 @@ MUTANTS = (
         ("tests/reductions/test_pairs_of_rows.py", "-k", "many_rows"),
     ),
     Mutant(
-        "the last element of a masked row counts in place of missing ones",
+        "the last element of a masked row counts instead of missing ones",
         MASKED,
         "StripUnderMask",
         "(flags[k] != 0) & (k < count)",
@@ -129,8 +129,8 @@ MUTANTS = (
     ),
     Mutant(
         "two vectors count as contiguous if one is",
-        LANE_ORDER,
-        "is_contiguous",
+        "csrc/reduce/general/launch.h",
+        "has_adjacent_elements",
         "(!layout->pair || along->second_stride[0] == item)",
         "true",
         ("tests/reductions/test_pairs_of_columns.py", "-k", "one_vector"),

@@ -394,8 +394,7 @@ static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
         p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(keep->stride[tiny ? 1 : 0]);
     const uint64_t span = p->count * gr_max(layout->item_bytes, gr_magnitude(p->along.stride[0]));
     const bool few = (along_first ? span : p->count * layout->item_bytes) <= WHOLE_BYTES;
-    const bool masked = layout->has_second && !layout->pair;
-    if ((!along_first || few) && !masked && !layout->only_axis && enough_for_whole(p)) {
+    if ((!along_first || few) && !is_masked(layout) && !layout->only_axis && enough_for_whole(p)) {
         const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_RESULTS_PER_THREAD);
         p->iterator = gr_dims_iterator(&p->along, 1);
         return set_launch(launch, "whole", blocks, 1);

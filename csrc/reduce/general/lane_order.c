@@ -2,6 +2,7 @@
 #include "reduce/general/lane_order.h"
 
 #include "base/powers.h"
+#include "reduce/general/launch.h"
 
 /* Measured on an H200: benchmarks/results/columns_order_h200.json. */
 enum {
@@ -11,22 +12,17 @@ enum {
     MAX_LANES = 1 << 16,
 };
 
-/* Whether the elements of a result are neighbours, and of two vectors both. */
-static bool is_contiguous(const gr_layout *layout, const gr_dims *along) {
-    const int64_t item = (int64_t)layout->item_bytes;
-    return along->stride[0] == item && (!layout->pair || along->second_stride[0] == item);
-}
-
 /* Whether the elements of a result are pairs of neighbours with gaps between them, as the parts of complex
    numbers in a column are. */
 static bool has_neighbours(const gr_layout *layout, const gr_dims *along) {
-    return along->extent[0] == 2 && along->extent[2] == 1 && is_contiguous(layout, along) && !layout->pair;
+    return along->extent[0] == 2 && along->extent[2] == 1 && has_adjacent_elements(layout, along) &&
+           !layout->pair;
 }
 
 bool gr_has_lanes(const gr_layout *layout, const gr_general_params *p) {
     const bool single = p->along.extent[1] == 1;
     return (layout->has_pieces || layout->pair_elements > 0) && p->count > 1 &&
-           (single ? !is_contiguous(layout, &p->along) : has_neighbours(layout, &p->along));
+           (single ? !has_adjacent_elements(layout, &p->along) : has_neighbours(layout, &p->along));
 }
 
 uint32_t gr_lanes_of(uint64_t count) {

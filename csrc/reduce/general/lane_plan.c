@@ -235,6 +235,14 @@ static void set_reads(const gr_general_params *p, uint64_t item, uint64_t column
     w->read = read_of(here * next, w->used, apart > 0 || row < SECTOR_BYTES ? row : UINT64_MAX);
 }
 
+/* The same for neighbouring threads with neighbouring elements of one result, `apart` bytes from each other.
+   A warp of 32 such threads loads `apart` sectors, up to the 128 of 32 lines. */
+static void set_row_reads(uint64_t apart, uint64_t item, work *w) {
+    w->sectors = gr_max(4, gr_min(apart, LINE));
+    w->used = item;
+    w->read = gr_max(item, gr_min(apart, SECTOR_BYTES));
+}
+
 /* Blocks of `axis` per multiprocessor: as axis_occupancy, pair_axis_occupancy and GR_AXIS in cuda_kernels. */
 static unsigned axis_per_sm(const gr_layout *layout) {
     return (layout->pair ? layout->item_bytes > 4 : layout->only_axis || has_large_state(layout))
@@ -267,12 +275,10 @@ static void try_axis(const gr_layout *layout, const gr_general_params *p, uint32
         if (parts > MAX_PARTS)
             break;
         w.turns = all / parts;
-        set_reads(p, layout->item_bytes, columns, along > 1 ? lane_stride(p) * w.turns : 0, &w);
-        if (along_first) {
-            w.sectors = gr_max(4, gr_min(lane_stride(p), LINE)); /* 32 elements, so many bytes apart */
-            w.used = layout->item_bytes;
-            w.read = gr_max(w.used, gr_min(lane_stride(p), SECTOR_BYTES));
-        }
+        if (along_first)
+            set_row_reads(lane_stride(p), layout->item_bytes, &w);
+        else
+            set_reads(p, layout->item_bytes, columns, along > 1 ? lane_stride(p) * w.turns : 0, &w);
         const uint64_t time = time_of(layout, p, &w, parts);
         if (time >= best->time || w.blocks > GR_MAX_GRID)
             continue;
@@ -340,7 +346,7 @@ bool gr_lanes_plan(const gr_layout *layout, gr_general_launch *launch) {
     const uint32_t lanes = gr_lanes_of(p->count);
     const bool along_first = p->results == 1 || lane_stride(p) <= stride_of(&p->keep, 0);
     choice best = {.time = UINT64_MAX};
-    const bool masked = layout->has_second && !layout->pair, single = p->along.extent[1] == 1;
+    const bool masked = is_masked(layout), single = p->along.extent[1] == 1;
     const bool has_vectors = layout->packed && !layout->only_rows && !layout->has_second && single &&
                              p->keep.extent[0] > 1 && p->keep.stride[0] == (int64_t)layout->item_bytes;
     if (has_vectors && p->results * p->count * layout->item_bytes > SMALL)

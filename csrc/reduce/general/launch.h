@@ -60,6 +60,17 @@ static inline bool starts_aligned(const gr_layout *layout, const gr_dims *keep, 
     return aligned;
 }
 
+/* Whether neighbouring elements of a result along the first dimension are neighbours in memory, and those of
+   the second vector, too. */
+static inline bool has_adjacent_elements(const gr_layout *layout, const gr_dims *along) {
+    const int64_t item = (int64_t)layout->item_bytes;
+    return along->stride[0] == item && (!layout->pair || along->second_stride[0] == item);
+}
+
+static inline bool is_masked(const gr_layout *layout) {
+    return layout->has_second && !layout->pair;
+}
+
 /* Whether the operator has the kernel `tiles`. */
 static inline bool has_tiles(const gr_layout *layout) {
     return !layout->only_axis || (layout->has_pieces && !layout->only_rows);

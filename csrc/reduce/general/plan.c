@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "reduce/general/dims.h"
+#include "reduce/general/launch.h"
 
 /* Bytes of elements, counted once per result that reads them, from which it is faster to read broadcast
    elements once and let pass 2 write all results. */
@@ -17,7 +18,6 @@ enum {
     MIN_PLACED = 1 << 16,    /* results from which a copy is faster than `last`, which reads States, */
     MIN_SCATTERED = 1 << 20, /* and than a kernel that writes each result where it belongs, */
     MAX_BETWEEN = 64,        /* unless one block has up to this number of neighbours */
-    SECTOR_BYTES = 32,
 };
 
 _Static_assert(offsetof(gr_general_params, initial) % GR_INITIAL_BYTES == 0, "kernels load it at once");
@@ -247,10 +247,8 @@ static bool plan_first(const gr_layout *layout, gr_general_plan *plan) {
 /* Whether the elements of one result, and of the second vector, are contiguous. A mask is for other kernels.
  */
 static bool is_contiguous(const gr_layout *layout, const gr_dims *along) {
-    const int64_t item = (int64_t)layout->item_bytes;
-    const bool adjacent = along->extent[0] == 1 ||
-                          (along->stride[0] == item && (!layout->pair || along->second_stride[0] == item));
-    return along->extent[1] == 1 && adjacent && (!layout->has_second || layout->pair);
+    const bool adjacent = along->extent[0] == 1 || has_adjacent_elements(layout, along);
+    return along->extent[1] == 1 && adjacent && !is_masked(layout);
 }
 
 static gr_status too_many_dims(size_t kept, size_t reduced, gr_error *error) {
