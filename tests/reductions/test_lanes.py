@@ -10,18 +10,11 @@ import numpy as np
 import pytest
 
 import gpureduce
-from tests.support.invariance import OPERATORS, bits, numbers, prepared
+from tests.support.invariance import OPERATORS, bits, numbers, placed, prepared
+from tests.support.lanes import in_lanes, part_of
 
 # Elements of a row, and rows of which a thread has as many lanes as it can have.
 MANY = [(3, 150_000), (13, 150_000), (40, 110_000), (600, 5_000)]
-
-
-def with_gaps(rows, step, start, device):
-    """Return a device array of rows whose elements are `step` apart, behind `start` others."""
-    memory = np.zeros(start + rows.size * step, rows.dtype)
-    memory[start::step] = rows.ravel()
-    shape = (*rows.shape, step)
-    return gpureduce.to_device(memory, device)[start : start + rows.size * step].reshape(shape)[..., 0]
 
 
 @pytest.mark.parametrize("length, many", MANY)
@@ -31,10 +24,10 @@ def with_gaps(rows, step, start, device):
 def test_few_rows_have_the_bits_of_many(name, dtype, length, many, device):
     few = prepared(name, numbers((20, length), 1, dtype))
     wide = np.tile(few, (many // 20, 1))
-    found = bits(OPERATORS[name][0](with_gaps(wide, 2, 0, device), 1), 0).reshape(-1, 20)
+    found = bits(OPERATORS[name][0](placed(wide, 2, 0, device), 1), 0).reshape(-1, 20)
     assert (found == found[0]).all()
     for count in (1, 3, 20):
-        alone = bits(OPERATORS[name][0](with_gaps(few[:count], 2, 0, device), 1), 0)
+        alone = bits(OPERATORS[name][0](placed(few[:count], 2, 0, device), 1), 0)
         assert (alone.ravel() == found[0, :count]).all(), count
 
 
@@ -43,38 +36,17 @@ def test_few_rows_have_the_bits_of_many(name, dtype, length, many, device):
 def test_a_row_has_the_same_bits_with_other_gaps(name, length, device, some):
     dtype = some(["float16", "float32", "float64"], 3)[0]
     few = prepared(name, numbers((4, length), 1, dtype))
-    want = bits(OPERATORS[name][0](with_gaps(few, 2, 0, device), 1), 0)
+    want = bits(OPERATORS[name][0](placed(few, 2, 0, device), 1), 0)
     for count, step, start in ((4, 5, 1), (1, 3, 0), (1, 8, 3), (2, 2, 2)):
-        found = bits(OPERATORS[name][0](with_gaps(few[:count], step, start, device), 1), 0)
+        found = bits(OPERATORS[name][0](placed(few[:count], step, start, device), 1), 0)
         assert (found == want[:count]).all(), (count, step, start)
-
-
-def in_lanes(row):
-    """Return the sum of float64 numbers in the order of lanes: see how-auto-chooses.md."""
-    lanes = 1
-    while 2 * lanes <= max(len(row) // 16, min(len(row) // 8, 256)) and lanes < 65_536:
-        lanes *= 2
-    states = [np.float64(0) for _ in range(lanes)]
-    for k, value in enumerate(row):
-        states[k % lanes] = states[k % lanes] + value
-    while len(states) > 1:
-        states = [states[i] + states[i + 1] for i in range(0, len(states), 2)]
-    return states[0]
 
 
 @pytest.mark.parametrize("length", [2, 7, 8, 15, 16, 31, 100, 2047, 2048, 4095, 4096, 9001])
 def test_sums_have_the_documented_order(length, device):
     rows = numbers((5, length), 1, "float64")
-    found = gpureduce.sum(with_gaps(rows, 3, 1, device), axis=1).numpy()
+    found = gpureduce.sum(placed(rows, 3, 1, device), axis=1).numpy()
     assert np.array_equal(found, [in_lanes(row) for row in rows])
-
-
-def in_memory(columns, before, behind, start, device):
-    """Return a device array of columns, among others, behind `start` elements."""
-    wide = np.pad(columns, ((0, 0), (before, behind)))
-    memory = np.concatenate([np.zeros(start, columns.dtype), wide.ravel()])
-    array = gpureduce.to_device(memory, device)[start:].reshape(wide.shape)
-    return array[:, before : before + columns.shape[1]]
 
 
 # Elements of a column, and columns: few ones of a sequence, aligned vectors of columns, odd ones.
@@ -92,12 +64,12 @@ def test_columns_have_the_bits_of_rows_with_gaps(name, shape, device, some):
         rows = prepared(name, numbers((count, length), 1, dtype))
         columns = np.ascontiguousarray(rows.T)
         few = min(count, 5)
-        want = bits(fn(with_gaps(rows, 2, 0, device), 1), 0)
+        want = bits(fn(placed(rows, 2, 0, device), 1), 0)
         for before, behind, start in ((0, 0, 0), (0, 0, 1), (3, 2, 1), (8, 8, 0)):
-            found = bits(fn(in_memory(columns, before, behind, start, device), 0), 0)
+            found = bits(fn(part_of(columns, before, behind, start, device), 0), 0)
             assert (found == want).all(), (dtype, before, behind, start)
         fewer = np.ascontiguousarray(columns[:, :few])
-        assert (bits(fn(in_memory(fewer, 0, 0, 0, device), 0), 0) == want[:few]).all(), dtype
+        assert (bits(fn(part_of(fewer, 0, 0, 0, device), 0), 0) == want[:few]).all(), dtype
         middle = gpureduce.to_device(np.stack([columns[::-1], columns, columns]), device)
         found = fn(middle, 1)
         for plane in (1, 2):

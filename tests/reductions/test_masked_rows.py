@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from tests.support.invariance import bits, numbers, prepared
+from tests.support.invariance import bits, numbers, placed, prepared
 
 pytestmark = pytest.mark.filterwarnings("ignore:invalid value", "ignore:overflow", "ignore:divide by zero")
 LENGTHS = (2, 3, 16, 17, 60, 130, 513, 1500, 4097, 9000, 40_000)
@@ -34,14 +34,8 @@ def drawn(name, rows, length, dtype):
     return data, mask
 
 
-def on_device(array, skipped, device):
-    """Return an array that begins behind as many other elements."""
-    memory = np.concatenate([np.zeros(skipped, array.dtype), array.ravel()])
-    return gpureduce.to_device(memory, device)[skipped:].reshape(array.shape)
-
-
 def results(name, data, mask, device, skipped=(0, 0)):
-    x, where = on_device(data, skipped[0], device), on_device(mask, skipped[1], device)
+    x, where = placed(data, 1, skipped[0], device), placed(mask, 1, skipped[1], device)
     return bits(getattr(gpureduce, name)(x, axis=1, where=where), 0)
 
 

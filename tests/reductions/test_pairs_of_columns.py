@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import gpureduce
-from tests.reductions.test_lanes import in_lanes
+from tests.support.invariance import placed
+from tests.support.lanes import in_lanes, part_of
 from tests.support.pairs import DTYPES, drawn
 
 NAMES = ("vecdot", "average", "average by a vector", "norm")
@@ -20,7 +21,7 @@ SHAPES = [(2, 30), (9, 400), (17, 40), (300, 24), (2500, 3), (9001, 7), (700, 12
 
 
 def results(name, a, b, axis):
-    """Return the results along an axis of device arrays; the norm is that of the first array."""
+    """Return the results along an axis of device arrays, or the norms of the first array."""
     if name == "vecdot":
         return gpureduce.vecdot(a, b, axis=axis).numpy()
     if name == "norm":
@@ -40,32 +41,18 @@ def weights_of(name, b, along):
     return b[(0,) * along + (slice(None),) + (0,) * (b.ndim - along - 1)]
 
 
-def with_gaps(rows, step, device):
-    memory = np.zeros((*rows.shape[:-1], rows.shape[-1] * step), rows.dtype)
-    memory[..., ::step] = rows
-    return gpureduce.to_device(memory, device)[..., ::step]
-
-
-def part_of(columns, before, start, device):
-    """Return columns behind `before` others of a device matrix that begins behind `start` numbers."""
-    wide = np.pad(columns, ((0, 0), (before, 3)))
-    memory = np.concatenate([np.zeros(start, columns.dtype), wide.ravel()])
-    array = gpureduce.to_device(memory, device)[start:].reshape(wide.shape)
-    return array[:, before : before + columns.shape[1]]
-
-
 @pytest.mark.parametrize("case", range(len(CASES)), ids=lambda i: "-".join(CASES[i]))
 def test_a_result_has_the_same_bits_in_every_layout(case, device, exhaustive):
     name, dtype = CASES[case]
     for length, count in SHAPES if exhaustive else SHAPES[case % 2 :: 2]:
         a, b = drawn(count, length, dtype, case)
         b = factors(name, b)
-        gaps = with_gaps(a, 2, device), weights_of(name, with_gaps(b, 3, device), 1)
+        gaps = placed(a, 2, 0, device), weights_of(name, placed(b, 3, 0, device), 1)
         want = results(name, *gaps, 1)
         assert len(np.unique(want)) > 1
         columns = [np.ascontiguousarray(each.T) for each in (a, b)]
         for before, start in ((0, 0), (0, 1), (5, 3)):
-            found = [part_of(each, before, start, device) for each in columns]
+            found = [part_of(each, before, 3, start, device) for each in columns]
             alone = [each[:, count // 2 : count // 2 + 1] for each in found]
             few = [each[:, :2] for each in found]
             for arrays, part in ((found, slice(None)), (few, slice(2)), (alone, [count // 2])):
@@ -82,7 +69,7 @@ def test_one_vector_may_be_contiguous(name, dtype, device):
     for length, count in ((40, 500), (700, 9)):
         a, b = drawn(count, length, dtype, 2)
         b = factors(name, b)
-        spread = with_gaps(a, 2, device), weights_of(name, with_gaps(b, 2, device), 1)
+        spread = placed(a, 2, 0, device), weights_of(name, placed(b, 2, 0, device), 1)
         dense = gpureduce.to_device(a, device), weights_of(name, gpureduce.to_device(b, device), 1)
         want = results(name, *spread, 1)
         for rows in (1, 3, count):
@@ -98,16 +85,16 @@ def test_many_results_have_the_bits_of_few(name, device):
     dtype = "complex64" if name == "norm" else "float32"
     for length, count in ((3, 150_000), (40, 60_000), (600, 5_000)):
         a, b = drawn(20, length, dtype, 4)
-        wide = [with_gaps(np.tile(each, (count // 20, 1)), 2, device) for each in (a, b)]
+        wide = [placed(np.tile(each, (count // 20, 1)), 2, 0, device) for each in (a, b)]
         found = results(name, *wide, 1).reshape(-1, 20)
-        few = results(name, *(with_gaps(each, 2, device) for each in (a, b)), 1)
+        few = results(name, *(placed(each, 2, 0, device) for each in (a, b)), 1)
         assert (found == few).all(), length
 
 
 @pytest.mark.parametrize("length", [2, 15, 16, 31, 100, 2047, 4096, 9001])
 def test_dot_products_have_the_documented_order(length, device):
     a, b = drawn(5, length, "float64", 6)
-    found = results("vecdot", *(with_gaps(each, 3, device) for each in (a, b)), 1)
+    found = results("vecdot", *(placed(each, 3, 0, device) for each in (a, b)), 1)
     assert np.array_equal(found, [in_lanes(x * y) for x, y in zip(a, b, strict=True)])
 
 

@@ -10,20 +10,16 @@ import numpy as np
 import pytest
 
 import gpureduce
+from tests.support.invariance import placed
 from tests.support.pairs import DTYPES, drawn
 
 LENGTHS = (2, 3, 8, 9, 31, 64, 130, 256, 257, 2048, 2049, 5000, 20_000, 70_000)
 CASES = [(name, dtype) for name in ("vecdot", "average", "average by a vector") for dtype in DTYPES]
 
 
-def on_device(data, skipped, device):
-    memory = np.concatenate([np.ones(skipped, data.dtype), data.ravel()])
-    return gpureduce.to_device(memory, device)[skipped:].reshape(data.shape)
-
-
 def results(name, a, b, device, skipped=(0, 0)):
-    first = on_device(a, skipped[0], device)
-    second = on_device(b[0] if name == "average by a vector" else b, skipped[1], device)
+    first = placed(a, 1, skipped[0], device)
+    second = placed(b[0] if name == "average by a vector" else b, 1, skipped[1], device)
     if name == "vecdot":
         return gpureduce.vecdot(first, second).numpy()
     return gpureduce.average(first, axis=1, weights=second).numpy()
@@ -93,7 +89,7 @@ def test_the_average_of_a_vector_has_the_bits_of_a_row(dtype, device):
     for length in (3, 60, 700, 5000):
         a, b = drawn(4, length, dtype, 5)
         want = results("average", a, b, device)[0]
-        vector = gpureduce.average(on_device(a[0], 1, device), weights=on_device(b[0], 0, device))
+        vector = gpureduce.average(placed(a[0], 1, 1, device), weights=placed(b[0], 1, 0, device))
         assert np.asarray(vector).tobytes() == want.tobytes(), length
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gpureduce
+from tests.support.invariance import placed
 
 pytestmark = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="NumPy has no cumulative_sum"
@@ -45,12 +46,6 @@ def spread_numbers(shape, dtype, name):
     return a.astype(dtype)
 
 
-def placed(a, skipped, device):
-    """A device array of those elements behind as many others."""
-    memory = np.concatenate([np.zeros(skipped, a.dtype), a.ravel()])
-    return gpureduce.to_device(memory, device)[skipped:].reshape(a.shape)
-
-
 @pytest.mark.parametrize(("length", "rows"), ROWS, ids=str)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_rows(name, length, rows, device, some):
@@ -59,9 +54,9 @@ def test_rows(name, length, rows, device, some):
         a = spread_numbers((rows, length), dtype, name)
         all_rows = function(gpureduce.to_device(a, device), axis=1).numpy()
         for count, skipped in ((1, 0), (2, 1), (3, 3), (rows // 2, 0), (rows - 1, 1)):
-            got = function(placed(a[-count:], skipped, device), axis=1).numpy()
+            got = function(placed(a[-count:], 1, skipped, device), axis=1).numpy()
             assert got.tobytes() == all_rows[-count:].tobytes(), (dtype, count, skipped)
-        first = function(placed(a[:2], 0, device), axis=1, include_initial=True).numpy()
+        first = function(placed(a[:2], 1, 0, device), axis=1, include_initial=True).numpy()
         assert first[:, 1:].tobytes() == all_rows[:2].tobytes(), dtype
 
 
@@ -74,7 +69,7 @@ def test_columns_and_strided_rows(name, length, columns, device, some):
         all_columns = function(gpureduce.to_device(a, device), axis=0).numpy()
         for count in (2, 3, 5, 8, 15, 16, 17, 31, 33, columns - 1):
             wanted = all_columns[:, -count:].tobytes()
-            got = function(placed(a[:, -count:], count % 3, device), axis=0).numpy()
+            got = function(placed(a[:, -count:], 1, count % 3, device), axis=0).numpy()
             assert got.tobytes() == wanted, (dtype, count)
             lines = np.broadcast_to(a[:, -count:], (3, length, count))
             got = function(gpureduce.to_device(lines.copy(), device), axis=1).numpy()

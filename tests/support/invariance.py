@@ -158,10 +158,13 @@ def prepared(name: str, data: np.ndarray) -> np.ndarray:
 
 
 def placed(data: np.ndarray, step: int, skipped: int, device: str) -> Any:
-    """Return a device array of those elements that begins behind as many, with gaps along the last axis."""
-    wide = np.zeros((*data.shape[:-1], data.shape[-1] * step), data.dtype)
+    """Return a device array of those elements, `step` apart along the last axis, behind `skipped` others.
+
+    All other elements are 1.
+    """
+    wide = np.ones((*data.shape[:-1], data.shape[-1] * step), data.dtype)
     wide[..., ::step] = data
-    memory = np.concatenate([np.zeros(skipped, data.dtype), wide.ravel()])
+    memory = np.concatenate([np.ones(skipped, data.dtype), wide.ravel()])
     array = gpureduce.to_device(memory, device)[skipped:].reshape(wide.shape)
     return array[..., ::step] if step > 1 else array
 
@@ -189,7 +192,7 @@ class Cell(NamedTuple):
 
 
 def promised(page: str) -> dict[tuple[str, str, str], str]:
-    """Return what a page promises, "yes", "from 2 rows", "start" or "no", by operator, dtype and layout.
+    """Return what a page says of each operator, dtype and layout: "yes" where it promises both.
 
     The page has a table with columns of operators, dtypes and a column for each of LAYOUTS.
     """
